@@ -239,16 +239,16 @@ const char *psplit_hint_text(psplit_hint hint) {
     [PSPLIT_HINT_INLINE_ASSUMED] =
       "where it is known which one runs, psplit_read_options.inline_ifs can take it",
     [PSPLIT_HINT_CONFIGURATION] =
-      "psplit_planner_options.configuration chooses, ignore_annotations passes over all",
+      "psplit_planner_options.configuration chooses one, ignore_annotations ignores all",
     [PSPLIT_HINT_IGNORE_ANNOTATIONS] =
-      "psplit_planner_options.ignore_annotations passes over all annotations",
+      "psplit_planner_options.ignore_annotations ignores all annotations",
     [PSPLIT_HINT_MORE_STAGES] =
       "psplit_planner_options.n_stages or ignore_annotations would have to change",
     [PSPLIT_HINT_TIED_DUPLICATE] =
       "PSPLIT_TIED_DUPLICATE in psplit_planner_options.tied_weights gives each stage its own",
     [PSPLIT_HINT_DIMS] = "psplit_planner_options.dims fixes them",
     [PSPLIT_HINT_MEASURED_DIMS] = "psplit_planner_options.dims can give the same",
-    [PSPLIT_HINT_ALLOW_INVALID] = "psplit_planner_options.allow_invalid plans it all the same",
+    [PSPLIT_HINT_ALLOW_INVALID] = "psplit_planner_options.allow_invalid plans it anyway",
     [PSPLIT_HINT_PASSES] = "psplit_passes_help() lists them",
     [PSPLIT_HINT_COSTS_FILE] = "docs/costs/measured.md says what a costs file is",
     [PSPLIT_HINT_MEASURE_NODES] = "measured costs of the nodes would tell",
@@ -278,7 +278,7 @@ const char *psplit_hint_text(psplit_hint hint) {
     [PSPLIT_HINT_TIME_LIMIT] = "a larger time_limit_s may find one",
     [PSPLIT_HINT_TRAINER] = "psplit_train runs them",
     [PSPLIT_HINT_TRAINING] =
-      "psplit_training_form with PSPLIT_WEIGHTS_INPUT and an optimizer makes such",
+      "psplit_training_form with PSPLIT_WEIGHTS_INPUT and an optimizer makes stages that do",
     [PSPLIT_HINT_CUSTOM_OPS] = "psplit_onnxruntime_add_custom_ops gives it a library of them",
     [PSPLIT_HINT_WEIGHT_GRADIENTS] =
       "PSPLIT_WEIGHT_GRADIENTS_APART in psplit_training_form.weight_gradients parts them",

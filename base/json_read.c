@@ -219,9 +219,9 @@ void psplit_i_json_keys(const psplit_i_json_item *object, const char *const *kno
     for (uint32_t k = 0; k < n && k < MOST_LISTED; k++)
       snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", k ? ", " : "", known[k]);
     if (near != PSPLIT_NONE)
-      psplit_i_json_wrong(&item, "is not a key that is known here; did you mean %s?", known[near]);
+      psplit_i_json_wrong(&item, "unknown key; did you mean %s?", known[near]);
     else
-      psplit_i_json_wrong(&item, "is not a key that is known here; these are: %s%s", list,
+      psplit_i_json_wrong(&item, "unknown key; keys are: %s%s", list,
                           n > MOST_LISTED ? " ..." : "");
   }
 }

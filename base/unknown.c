@@ -145,7 +145,7 @@ void psplit_i_add_names(psplit_i_text *out, const char *it_has, const char *name
   if (near != PSPLIT_NONE)
     psplit_i_text_addf(out, "; did you mean %.200s? %s ", names[near], it_has);
   else
-    psplit_i_text_addf(out, n ? "; %s " : "; %s none", it_has);
+    psplit_i_text_addf(out, n ? "; %s " : "; there are none", it_has);
   for (uint32_t i = 0; i < n && i < MAX_LISTED; i++)
     psplit_i_text_addf(out, "%s%.200s", i ? ", " : "", names[i]);
   if (n > MAX_LISTED) psplit_i_text_addf(out, " and %u more", (unsigned)(n - MAX_LISTED));

@@ -30,7 +30,7 @@ psplit_code psplit_i_choice_next(psplit_i_choice *choice, const char **out_key,
 }
 
 psplit_code psplit_i_choice_fail(const psplit_i_choice *choice, const char *why) {
-  return psplit_i_fail(choice->diag, PSPLIT_USAGE, "%s \"%s\": %s%s it is %s", choice->what,
+  return psplit_i_fail(choice->diag, PSPLIT_USAGE, "%s \"%s\": %s%s expected %s", choice->what,
                        choice->text, why, why[strlen(why) - 1] == '?' ? "" : ";", choice->form);
 }
 

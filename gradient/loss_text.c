@@ -34,7 +34,7 @@ static psplit_code read_entry(psplit_i_loss_text *l, const char *key, const char
     l->has_axis = true;
     return read_number(l, value, &l->axis);
   } else {
-    return psplit_i_choice_fail_unlike(&l->choice, "an entry that it does not have", key, KEYS,
+    return psplit_i_choice_fail_unlike(&l->choice, "unknown entry", key, KEYS,
                                        sizeof KEYS / sizeof *KEYS);
   }
   return PSPLIT_OK;
@@ -62,10 +62,10 @@ psplit_code psplit_i_loss_text_read(const char *text, psplit_i_arena *arena, psp
   while (method < N_METHODS && strcmp(l.choice.kind, METHODS[method]) != 0) method++;
   if (method == N_METHODS)
     PSPLIT_FAIL(
-      psplit_i_choice_fail_unlike(&l.choice, "no such loss", l.choice.kind, METHODS, N_METHODS));
+      psplit_i_choice_fail_unlike(&l.choice, "unknown loss", l.choice.kind, METHODS, N_METHODS));
   l.method = (psplit_i_loss_method)method;
   if (l.method != PSPLIT_I_CROSS_ENTROPY && (l.has_ignore || l.has_axis))
-    PSPLIT_FAIL(psplit_i_choice_fail(&l.choice, "an entry that it does not have"));
+    PSPLIT_FAIL(psplit_i_choice_fail(&l.choice, "unknown entry"));
   if (!l.target) l.target = l.method == PSPLIT_I_SQUARED_ERROR ? "target" : "labels";
   *out = l;
 out:

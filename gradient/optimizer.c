@@ -61,7 +61,7 @@ static psplit_code read_entry(const psplit_i_choice *choice, const char *key, co
   char *end;
   const double number = psplit_i_number_parse(value, &end);
   if (*value && !*end && isfinite(number) && set(o, key, number)) return PSPLIT_OK;
-  return psplit_i_choice_fail(choice, "an entry that it does not have, or a value out of range");
+  return psplit_i_choice_fail(choice, "unknown entry, or a value out of range");
 }
 
 static psplit_code parse(const char *text, psplit_i_arena *arena, psplit_diag *diag,
@@ -84,7 +84,7 @@ static psplit_code parse(const char *text, psplit_i_arena *arena, psplit_diag *d
   while (kind < N_METHODS && strcmp(METHODS[kind], choice.kind) != 0) kind++;
   if (kind == N_METHODS)
     PSPLIT_FAIL(
-      psplit_i_choice_fail_unlike(&choice, "no such method", choice.kind, METHODS, N_METHODS));
+      psplit_i_choice_fail_unlike(&choice, "unknown method", choice.kind, METHODS, N_METHODS));
   out->method = (method)kind;
   if (out->method == ADAMW) out->weight_decay = 0.01;
   PSPLIT_TRY(psplit_i_choice_next(&choice, &key, &value));

@@ -39,7 +39,7 @@ static psplit_code fail_no_such(const inliner *in) {
       names[n++] = graph->values[node->outputs[0]].name;
   }
   psplit_i_text hint = {0};
-  psplit_i_add_names(&hint, "of Ifs it has", in->choice->node, names, n);
+  psplit_i_add_names(&hint, "Ifs are", in->choice->node, names, n);
   const psplit_code code =
     psplit_i_fail_about(in->diag, PSPLIT_USAGE, PSPLIT_I_ABOUT(INLINE_IF),
                         "%s: no If of the main graph has that name or output (an If in a branch "

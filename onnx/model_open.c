@@ -68,6 +68,11 @@ static psplit_code index_spans(psplit_model *model, psplit_diag *diag) {
   return PSPLIT_OK;
 }
 
+/* Says which file a failure is about. A message about an option starts with its value (base.h). */
+static void name_file(psplit_diag *diag, const char *name) {
+  if (diag && diag->subject == PSPLIT_SUBJECT_NONE) psplit_i_diag_context(diag, "%s", name);
+}
+
 static psplit_code check_versions(const Onnx__ModelProto *proto, psplit_diag *diag) {
   if (!proto->graph)
     return psplit_i_fail(diag, PSPLIT_MALFORMED, "not an ONNX model: it has no graph");
@@ -246,7 +251,7 @@ static psplit_code open_model(int fd, bool has_path, const char *name,
   return PSPLIT_OK;
 out:
   if (fd >= 0) close(fd);
-  psplit_i_diag_context(diag, "%s", name);
+  name_file(diag, name);
   psplit_model_close(model);
   return code;
 }
@@ -282,7 +287,7 @@ psplit_code psplit_i_model_reopen(const psplit_model *model, const psplit_inline
     code = read_model(again, inline_ifs, n_inline_ifs, own ? own : options->max_graph_bytes, diag,
                       out_model);
   }
-  if (code != PSPLIT_OK) psplit_i_diag_context(diag, "%s", model->path);
+  if (code != PSPLIT_OK) name_file(diag, model->path);
   return code;
 }
 

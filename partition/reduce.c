@@ -104,7 +104,7 @@ psplit_code psplit_i_partition_reduce(const psplit_problem *problem,
       !psplit_i_takes(PSPLIT_I_RULE_REDUCE, psplit_i_features_of(problem, options)))
     code = psplit_i_fail(
       diag, PSPLIT_UNSUPPORTED,
-      "reductions go with contiguous throughput, one chunk per device and links between "
+      "reductions require contiguous throughput, one chunk per device and links between "
       "all stages");
   if (code == PSPLIT_OK) {
     uint32_t *entry = PSPLIT_NEW(&r.arena, uint32_t, problem->n_devices);

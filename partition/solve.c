@@ -54,7 +54,7 @@ static psplit_code check_options(const psplit_partition_options *o, psplit_diag 
                          "bandwidths at least 0");
   if (psplit_i_is_baseline(asked) && !is_plain(o))
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                         "solver %s makes contiguous stages for throughput, one a device",
+                         "solver %s only makes contiguous stages for throughput, one per device",
                          o->solver);
   if (o->n_threads > 1024)
     return psplit_i_fail(diag, PSPLIT_USAGE, "%" PRIu32 " threads; at most 1024", o->n_threads);

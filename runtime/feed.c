@@ -116,8 +116,8 @@ static psplit_code check_no_tensor(const psplit_i_session_port *port, const char
                          name);
   if (path && strcmp(path, "-") != 0) return PSPLIT_OK;
   return psplit_i_fail(diag, PSPLIT_USAGE,
-                       "nothing is given for input %s, a sequence, and none is made: a .pb has "
-                       "one, as a SequenceProto",
+                       "there is no data for input %s, a sequence, which is never generated: give "
+                       "a .pb file with a SequenceProto",
                        name);
 }
 
@@ -231,7 +231,7 @@ psplit_code psplit_i_feed_open(const psplit_i_feed_input *input,
     feed.give_user = options->given.give_user;
   } else if (!is_made) {
     code = psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_HELPS_WITH(INPUT, input->name),
-                               "nothing is given for input %s", input->name);
+                               "there is no data for input %s", input->name);
   } else if (unknown) {
     code = options->open.n > 1 ? sizes_unknown(&options->open, diag)
                                : size_unknown(input->name, unknown, diag);

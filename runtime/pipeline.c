@@ -170,8 +170,8 @@ psplit_code psplit_i_pipe_check_runs(const psplit_i_pipe *pipe, psplit_diag *dia
   const psplit_i_training_table *training = pipe->manifest.training;
   if (!training || !training->plain_weights) return PSPLIT_OK;
   return psplit_i_fail_about(diag, PSPLIT_UNSUPPORTED, PSPLIT_I_HELPS(TRAINER),
-                             "the stages of %s train: their weights are inputs without first "
-                             "values",
+                             "the stages of %s are for training: their weights are inputs without "
+                             "initial values",
                              pipe->directory);
 }
 

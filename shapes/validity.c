@@ -71,7 +71,7 @@ static void node_fault(psplit_i_site *at, const char **fault, const char *format
   va_start(args, format);
   vsnprintf(why, sizeof why, format, args);
   va_end(args);
-  snprintf(text, sizeof text, "no runtime will take node %s%s%s%s: %s",
+  snprintf(text, sizeof text, "no runtime accepts node %s%s%s%s: %s",
            psplit_i_node_label(at->scope->graph, at->id, label, sizeof label),
            *at->node->name ? " (" : "", *at->node->name ? at->node->op_type : "",
            *at->node->name ? ")" : "", why);

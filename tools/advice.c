@@ -15,11 +15,11 @@ static const char *const WORDS[PSPLIT_N_HINTS] = {
   [PSPLIT_HINT_INLINE_ASSUMED] =
     "; where it is known which one runs, --inline-if $1=then or --inline-if $1=else takes it",
   [PSPLIT_HINT_CONFIGURATION] = "; choose one with --configuration, or --ignore-annotations",
-  [PSPLIT_HINT_IGNORE_ANNOTATIONS] = "; --ignore-annotations passes over all annotations",
+  [PSPLIT_HINT_IGNORE_ANNOTATIONS] = "; --ignore-annotations ignores all annotations",
   [PSPLIT_HINT_MORE_STAGES] = "; ask for $1 stages or more, or --ignore-annotations",
   [PSPLIT_HINT_TIED_DUPLICATE] = "; --tied-weights duplicate gives each stage its own",
   [PSPLIT_HINT_MEASURED_DIMS] = "; it was measured with{ --dim $*}",
-  [PSPLIT_HINT_ALLOW_INVALID] = "; --allow-invalid plans it all the same",
+  [PSPLIT_HINT_ALLOW_INVALID] = "; --allow-invalid plans it anyway",
   [PSPLIT_HINT_PASSES] = "; see --help-passes",
   [PSPLIT_HINT_COSTS_FILE] = ("; a costs file is what onnx-pipeline-run --profile writes "
                               "(docs/costs.schema.json), a profile "
@@ -55,7 +55,7 @@ static const char *const WORDS[PSPLIT_N_HINTS] = {
   [PSPLIT_HINT_TIMEOUT] = " (see --timeout)",
   [PSPLIT_HINT_TRAINER] = "; onnx-pipeline-train runs them",
   [PSPLIT_HINT_TRAINING] = ("; onnx-pipeline-split --training --loss LOSS --optimizer adamw "
-                            "--trained-weights input makes such"),
+                            "--trained-weights input makes stages that do"),
   [PSPLIT_HINT_CUSTOM_OPS] = "; --custom-ops FILE gives it a library of custom operators",
 };
 

@@ -144,7 +144,7 @@ static bool add_state(settings *s, const char *text) {
 
 static bool add_tokens(const char *option, const char *text, int64_t **out, size_t *out_n) {
   if (prompts_parse(text, out, out_n) && *out_n) return true;
-  cli_usage(&PROGRAM, "--%s takes token ids with commas, not \"%s\"", option, text);
+  cli_usage(&PROGRAM, "--%s takes comma-separated token ids, not \"%s\"", option, text);
   return false;
 }
 
@@ -220,7 +220,7 @@ static int parse(int argc, char **argv, settings *s) {
   if (optind + 1 != argc) return cli_usage(&PROGRAM, "one directory is needed");
   if (!s->given.n && !s->prompts)
     return cli_usage(&PROGRAM, "no prompt: give --prompt-ids or --prompts");
-  if (s->json && s->stream) return cli_usage(&PROGRAM, "--json and --stream do not go together");
+  if (s->json && s->stream) return cli_usage(&PROGRAM, "--json and --stream cannot be combined");
   s->own.seed = s->feed.options.seed;
   s->run.feed = &s->feed.options;
   s->directory = argv[optind];

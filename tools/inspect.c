@@ -111,7 +111,8 @@ static int format_by_ending(request *r) {
     if (strcasecmp(dot + 1, ENDINGS[i]) == 0) (void)!parse_format(r, ENDINGS[i]);
   for (size_t i = 0; i < sizeof PICTURES / sizeof *PICTURES; i++)
     if (strcasecmp(dot + 1, PICTURES[i]) == 0)
-      return cli_usage(&PROGRAM, "-o: of pictures, SVG alone is written: a FILE that ends in .svg");
+      return cli_usage(&PROGRAM,
+                       "-o: pictures are only written as SVG, to a FILE that ends in .svg");
   return 0;
 }
 
@@ -152,7 +153,7 @@ static int check_format(const request *r) {
   const bool any_plan =
     wants_stages(r) || r->plan.planner.stop_after || r->plan.planner.stop_before || r->dump_after;
   if (r->training.enabled && (r->onnx || r->onnxtxt))
-    return cli_usage(&PROGRAM, "--training does not go with --format onnx or onnxtxt");
+    return cli_usage(&PROGRAM, "--training cannot be combined with --format onnx or onnxtxt");
   if (r->view.level == PSPLIT_VIEW_STAGES && !wants_stages(r))
     return cli_usage(&PROGRAM, "--level stages needs -k N or --devices FILE");
   if (r->view.level == PSPLIT_VIEW_PATTERNS && r->view.format > PSPLIT_VIEW_JSON)
@@ -181,7 +182,7 @@ static int check_options(const request *r) {
   if (r->trace && r->view.format != PSPLIT_VIEW_HTML)
     return cli_usage(&PROGRAM, "--trace requires --format html");
   if (!r->dump_after != !r->dump_dir)
-    return cli_usage(&PROGRAM, "--dump-after PASS and --dump-dir DIR come together");
+    return cli_usage(&PROGRAM, "--dump-after PASS and --dump-dir DIR must be given together");
   if (several && r->view.format != PSPLIT_VIEW_HTML)
     return cli_usage(&PROGRAM, "only --format html shows several numbers of stages");
   if (r->last_k - r->first_k >= MAX_PLANS)

@@ -271,7 +271,7 @@ static psplit_code open_log(const char *path, bool goes_on, psplit_diag *diag, F
     code = cannot_log(path, strerror(errno), diag);
   else if (!may_log(fd, &status))
     code = psplit_diag_fail(diag, PSPLIT_IO,
-                            "--log %s: that is no log of learning, and is not replaced; give "
+                            "--log %s: it is not a log of learning, so it is not replaced; give "
                             "another name",
                             path);
   else if (S_ISREG(status.st_mode) && (goes_on ? lseek(fd, 0, SEEK_END) : ftruncate(fd, 0)) < 0)
@@ -386,7 +386,7 @@ static int parse(settings *s, int argc, char **argv) {
       return cli_finish(cli_exit_status(PSPLIT_USAGE));
   if (optind == argc) return cli_usage(&PROGRAM, "a corpus is needed: problems, or a directory");
   if (!s->output) return cli_usage(&PROGRAM, "-o FILE is needed");
-  if (s->resume && !s->state) return cli_usage(&PROGRAM, "--resume goes on from --state FILE");
+  if (s->resume && !s->state) return cli_usage(&PROGRAM, "--resume needs --state FILE");
   s->measured.run = s->options.reward == PSPLIT_REWARD_MEASURED;
   for (int i = optind; i < argc; i++) {
     if (is_model(argv[i]) && s->measured.n_stages == 0 && !s->plan.devices)

@@ -107,7 +107,7 @@ bool cli_logging_file(const char *program, const char *file) {
   char safe[512];
   cli_printable(path, safe, sizeof safe);
   if (fd >= 0 && !may_replace(fd)) {
-    fprintf(stderr, "error: --log %s: that is no log, and is not replaced; give another name\n",
+    fprintf(stderr, "error: --log %s: it is not a log, so it is not replaced; give another name\n",
             safe);
     close(fd);
     return false;

@@ -274,7 +274,7 @@ psplit_code ort_settings_apply(ort_settings *s, const psplit_pipeline_info *pipe
   for (size_t i = 0; i < s->n_list; i++)
     if (s->list[i].stage != PSPLIT_NONE && s->list[i].stage >= n)
       return psplit_diag_fail(diag, PSPLIT_USAGE,
-                              "an option is for stage %" PRIu32 "; there are stages 0 to %" PRIu32,
+                              "an option is for stage %" PRIu32 ", but stages are 0 to %" PRIu32,
                               s->list[i].stage, n - 1);
   s->n_replicas = calloc(n, sizeof *s->n_replicas);
   if (!s->n_replicas) return cli_nomem(diag);

@@ -109,7 +109,7 @@ psplit_code place_check_apart(const char *path, const char *other, psplit_diag *
   free(a);
   free(b);
   if (!same) return PSPLIT_OK;
-  return psplit_diag_fail(diag, PSPLIT_USAGE, "%s and %s are one file; give another one", path,
+  return psplit_diag_fail(diag, PSPLIT_USAGE, "%s and %s are the same file; give another one", path,
                           other);
 }
 

@@ -231,8 +231,8 @@ int plan_model(const cli *program, plan_options *options, int argc, char **argv,
   if (optind == argc) return cli_usage(program, "a model is needed");
   if ((options->prefill.tokens || options->decode.batch) && !options->planner.decode)
     return cli_usage(program,
-                     "--batch and --prefill refine --context N, for decoders, which is missing; "
-                     "--dim NAME=N fixes other sizes");
+                     "--batch and --prefill need --context N, for decoders; --dim NAME=N fixes "
+                     "other sizes");
   options->decode.tokens = 1;
   if (!options->decode.batch) options->decode.batch = options->prefill.batch = 1;
   if (!options->policy_file && options->n_proposals)
@@ -245,7 +245,7 @@ int plan_model(const cli *program, plan_options *options, int argc, char **argv,
                      "--keep-blocks is for the default passes; --passes can name \"blocks\"");
   if (options->keep_blocks) options->pipeline = keeping_blocks(options);
   if (options->probe && !options->devices)
-    return cli_usage(program, "--probe asks for a device of --devices FILE, which is missing");
+    return cli_usage(program, "--probe needs --devices FILE");
   if (optind + 1 < argc)
     return cli_usage(program, "one model at a time: \"%s\" and \"%s\"; -o names what is written",
                      argv[optind], argv[optind + 1]);

@@ -92,11 +92,12 @@ static void print_phases(const psplit_plan *plan) {
   for (uint32_t i = 0; i < plan->n_phases; i++) {
     const psplit_plan_phase *phase = &plan->phases[i];
     char time[CLI_TEXT];
-    printf("%s: %" PRId64 " new token%s of %" PRId64 " behind %" PRId64
-           ", %.3g %% of steps: "
-           "bottleneck %s, stages",
-           phase->name, phase->tokens, phase->tokens == 1 ? "" : "s", phase->batch, phase->past,
-           100 * phase->step_frac, cli_time(phase->bottleneck_ns, time));
+    printf("%s: %" PRId64 " new token%s after %" PRId64 " in each of %" PRId64
+           " sequence%s, "
+           "%.3g %% of steps: bottleneck %s, stages",
+           phase->name, phase->tokens, phase->tokens == 1 ? "" : "s", phase->past, phase->batch,
+           phase->batch == 1 ? "" : "s", 100 * phase->step_frac,
+           cli_time(phase->bottleneck_ns, time));
     for (uint32_t s = 0; s < plan->n_stages; s++)
       printf("%s %s", s ? "," : "", cli_time(phase->load_ns[s], time));
     printf("\n");

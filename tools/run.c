@@ -166,15 +166,15 @@ static int parse(int argc, char **argv, settings *s) {
   for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;)
     if (!take(s, id, argument)) return 2;
   if (optind + 1 != argc)
-    return cli_usage(&PROGRAM, s->profile
-                                 ? "one model or directory is needed, besides --profile FILE, "
-                                   "which is written"
-                                 : "one directory is needed");
+    return cli_usage(&PROGRAM,
+                     s->profile ? "one model or directory is needed in addition to --profile FILE, "
+                                  "which is written"
+                                : "one directory is needed");
   if (s->profile && (s->run.output || s->trace || s->json || s->run.stream))
     return cli_usage(&PROGRAM, "--profile FILE takes no --output, --stream, --trace or --json");
   if (s->profile && s->resume) return cli_usage(&PROGRAM, "--profile FILE takes no --resume-from");
   if (s->resume == PSPLIT_NONE && (!s->run.output || psplit_is_tensor_stream(s->run.output)))
-    return cli_usage(&PROGRAM, "--resume-from last looks into the directory of --output DIR");
+    return cli_usage(&PROGRAM, "--resume-from last needs --output DIR");
   if (!s->run.n_micro_batches)
     s->run.n_micro_batches = s->profile ? PROFILE_RUNS : s->run.stream ? PSPLIT_RUN_ENDLESS : 1;
   ort_settings_all(&s->ort, &s->session);

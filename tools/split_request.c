@@ -178,15 +178,15 @@ static bool parse_option(split_request *r, int id, char *argument) {
 static int check_target(const split_request *r) {
   if (!r->target) return 0;
   if (split_is_range(r)) return cli_usage(&PROGRAM, "--target takes one number of stages");
-  if (r->training.enabled) return cli_usage(&PROGRAM, "--target does not go with --training");
+  if (r->training.enabled)
+    return cli_usage(&PROGRAM, "--target cannot be combined with --training");
   if (target_prints(r->target) && r->json)
     return cli_usage(&PROGRAM, "--target prints a line, --json the manifest: not both");
   if (!target_prints(r->target) && (!r->directory || r->plan_only))
-    return cli_usage(&PROGRAM, "--target %s writes a file of DIR: -o DIR is needed",
+    return cli_usage(&PROGRAM, "--target %s needs -o DIR, to which it writes a file",
                      target_name(r->target));
   if (target_needs_context(r->target) && !r->plan.decode.past)
-    return cli_usage(&PROGRAM,
-                     "--target %s contains the maximum length of sequences: --context N is needed",
+    return cli_usage(&PROGRAM, "--target %s needs --context N, the maximum length of a sequence",
                      target_name(r->target));
   return 0;
 }
@@ -214,7 +214,8 @@ static int check_aims(const split_request *r) {
                      r->plan.devices);
   const rule rules[] = {
     {!some && !fewest,
-     "-k N, --devices FILE or --max-bytes-per-stage BYTES is needed; -k 1..8 --plan-only compares"},
+     "-k N, --devices FILE or --max-bytes-per-stage BYTES is needed; -k 1..8 --plan-only compares "
+     "numbers of stages"},
     {fewest && (r->training.enabled || r->tune.n_rounds),
      "--training and --autotune need -k N or --devices FILE"},
     {split_is_range(r) && !r->plan_only && !takes_one, "a range of stages is for --plan-only"},
@@ -234,7 +235,8 @@ static int check_outputs(split_request *r) {
   const int n =
     r->certificate ? snprintf(r->problem, sizeof r->problem, "%s.problem.json", r->certificate) : 0;
   const rule rules[] = {
-    {to_stdout, "stages and rules cannot go to standard output; ./- is a file's name"},
+    {to_stdout,
+     "stages and rules cannot be written to standard output; ./- is a file of that name"},
     {r->annotate && r->plan.read.n_inline_ifs,
      "--annotate writes MODEL unchanged; --inline-if only applies to stages"},
     {r->annotate && is_range, "--annotate takes one number of stages"},
@@ -259,19 +261,22 @@ static int check_ways(const split_request *r) {
   const bool fed = false;
 #endif
   const rule rules[] = {
-    {trains && (r->annotate || tunes), "--training does not go with --annotate or --autotune"},
+    {trains && (r->annotate || tunes),
+     "--training cannot be combined with --annotate or --autotune"},
     {fills && !trains, "--objective fill-drain needs --training"},
-    {fills && r->certificate, "--objective fill-drain does not go with --certificate"},
+    {fills && r->certificate, "--objective fill-drain cannot be combined with --certificate"},
     {in_pieces && apart,
-     "--segments and --non-contiguous do not go with --training, --autotune, --certificate, "
+     "--segments and --non-contiguous cannot be combined with --training, --autotune, "
+     "--certificate, "
      "--limits or a range of stages"},
     {replicated && (apart || r->annotate),
-     "--replicas does not go with --training, --autotune, --annotate, --certificate, --limits or a "
+     "--replicas cannot be combined with --training, --autotune, --annotate, --certificate, "
+     "--limits or a "
      "range of stages"},
     {tunes && (r->plan_only || !r->directory), "--autotune needs -o DIR"},
     {fed && !tunes, "--input is for --autotune; --dim and --shape fix sizes for costs"},
     {tunes && r->emit.weights == PSPLIT_WEIGHTS_REFERENCE,
-     "--autotune and --weights reference do not go together"},
+     "--autotune and --weights reference cannot be combined"},
     {r->limits.wanted && (is_range || r->json),
      "--limits is for one number of stages, without --json"},
     {r->choose.n_samples && !r->plan.policy_file,

@@ -254,13 +254,14 @@ int train_settings_parse(int argc, char **argv, train_settings *s) {
   const char *argument;
   for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;)
     if (!take(s, id, argument)) return 2;
-  if (!s->export != !s->model) return cli_usage(&PROGRAM, "--export and --model go together");
+  if (!s->export != !s->model)
+    return cli_usage(&PROGRAM, "--export and --model must be given together");
   if (s->export && optind == argc && s->train.resume) return -1;
   if (optind + 1 != argc) return cli_usage(&PROGRAM, "one directory is needed");
   if (s->export && !s->train.checkpoint)
     return cli_usage(&PROGRAM, "--export needs --checkpoint DIR, or --resume DIR and no stages");
   if (!s->train.eval_every != !s->eval_data.n)
-    return cli_usage(&PROGRAM, "--eval-every and --eval-data go together");
+    return cli_usage(&PROGRAM, "--eval-every and --eval-data must be given together");
   if (s->train.checkpoint_every && !s->train.checkpoint)
     return cli_usage(&PROGRAM, "--checkpoint-every needs --checkpoint DIR");
   s->directory = argv[optind];

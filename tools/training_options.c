@@ -103,13 +103,15 @@ bool plan_or_training_option(const cli *program, training_options *options, plan
 int training_check(const cli *program, const training_options *o) {
   if (o->given && !o->enabled) return cli_usage(program, "--%s needs --training", o->given);
   if ((o->lower && strcmp(o->lower, "-") == 0) || (o->info && strcmp(o->info, "-") == 0))
-    return cli_usage(program, "models cannot go to standard output; ./- is a file's name");
+    return cli_usage(program,
+                     "models cannot be written to standard output; ./- is a file of that name");
   if (o->info && (!o->enabled || !o->form.optimizer))
     return cli_usage(program, "--training-info needs --training with an optimizer");
   if (o->lower && o->enabled)
-    return cli_usage(program, "--lower-gradient writes a file of its own, to be trained then");
+    return cli_usage(
+      program, "--lower-gradient and --training cannot be combined: train the file that it writes");
   if (o->enabled && !o->what.loss == !o->what.loss_output)
-    return cli_usage(program, "--training needs --loss or --loss-output, and one of them alone");
+    return cli_usage(program, "--training needs either --loss or --loss-output");
   return 0;
 }
 

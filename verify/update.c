@@ -135,7 +135,7 @@ psplit_code psplit_i_check_first_weights(psplit_i_training_proof *c, uint32_t s)
   }
   if (!good)
     PSPLIT_FAIL(
-      PSPLIT_I_DIFFERS(p, "%s does not hold first values of weights as the model does", file));
+      PSPLIT_I_DIFFERS(p, "%s does not hold initial values of weights as the model does", file));
   PSPLIT_TRY(psplit_i_pairs_compare(p, p->at, c->options->n_threads));
 out:
   psplit_i_close_part(p);

@@ -58,14 +58,14 @@ void psplit_i_tell_whole(psplit_i_proof *p) {
   const bool counted = !m->training && !m->n_inlined;
   if (port)
     psplit_i_diag_context(p->diag,
-                          "%s is not the model that was split (by pipeline.json %s): it has %s "
+                          "%s is not the model that was split (%s, by pipeline.json): it has %s "
                           "\"%s\", which that model lacks",
                           name, split, kind, port);
   else if (counted && n_nodes != p->graph->n_nodes)
     psplit_i_diag_context(
       p->diag,
-      "%s is not the model that was split (by pipeline.json %s): it has %" PRIu32
-      " node%s, that %" PRIu64,
+      "%s is not the model that was split (%s, by pipeline.json): it has %" PRIu32
+      " node%s instead of %" PRIu64,
       name, split, p->graph->n_nodes, p->graph->n_nodes == 1 ? "" : "s", n_nodes);
   else if (m->model && strcmp(m->model, name) != 0)
     psplit_i_diag_context(p->diag, "pipeline.json describes %s, and this is %s", m->model, name);

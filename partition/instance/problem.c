@@ -281,7 +281,7 @@ static psplit_code check_ways(const psplit_problem *p, psplit_diag *diag) {
     backward |= p->node_flags[v] & PSPLIT_NODE_BACKWARD;
   if (p->any_device_order || p->comm != PSPLIT_COMM_P2P || backward)
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                         "missing links go with forward graphs, point to point, on devices in "
+                         "missing links require forward graphs, point to point, on devices in "
                          "their order");
   for (uint32_t i = 0; i < n; i++)
     for (uint32_t j = i + 1; j < n; j++) {
@@ -304,7 +304,7 @@ static psplit_code check_pairs(const psplit_problem *p, psplit_diag *diag) {
     return psplit_i_fail(diag, PSPLIT_USAGE, "link classes without device_link or net_link_ns");
   if (p->any_device_order || p->comm != PSPLIT_COMM_P2P)
     return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                         "links between pairs of devices go with sends from point to point and "
+                         "links between pairs of devices require point-to-point sends and "
                          "devices in their order");
   for (uint32_t i = 0; i < p->n_devices; i++)
     for (uint32_t j = 0; j < p->n_devices; j++)

@@ -294,8 +294,8 @@ psplit_code psplit_i_patterns_parse(psplit_i_patterns *patterns, const char *ori
   psplit_i_lines lines;
   const psplit_i_foreign *foreign = n ? psplit_i_foreign_to_text(text, n) : NULL;
   if (foreign)
-    return psplit_i_fail(diag, PSPLIT_USAGE, "%s: no patterns: it is %s%s", origin, foreign->is,
-                         foreign->helps);
+    return psplit_i_fail(diag, PSPLIT_USAGE, "%s: not a file of patterns: it is %s%s", origin,
+                         foreign->is, foreign->helps);
   if (memchr(text, '\0', n)) return wrong(&p, "not a text: it holds a NUL byte", "");
   if (!psplit_i_lines_split(&lines, text, n, arena)) return psplit_i_nomem(diag);
   for (uint32_t i = 0; i < lines.n;) {

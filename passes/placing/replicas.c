@@ -42,7 +42,8 @@ static psplit_code refuse(psplit_planner *planner, psplit_diag *diag) {
   if (o->certify) what = "a certificate";
   if (o->max_segments > 1) what = "several segments on a device";
   if (what)
-    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "replicas of stages do not go with %s", what);
+    return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "replicas of stages cannot be combined with %s",
+                         what);
   const uint32_t n = o->n_stages;
   for (uint32_t d = 1; d < n; d++)
     if (planner->next_hop || !psplit_i_devices_swappable(planner->devices, 0, d))
@@ -63,8 +64,9 @@ static psplit_code solve(replicas *r, double share, psplit_solution **out, pspli
   for (uint32_t d = 0; d < r->n_devices; d++) memory_bytes[d] = r->room_bytes;
   PSPLIT_TRY(psplit_i_builder_number(&b));
   if (!b.n_groups)
-    PSPLIT_FAIL(psplit_i_fail(why, PSPLIT_UNSUPPORTED,
-                              "replicas of stages do not go with a model of constants alone"));
+    PSPLIT_FAIL(
+      psplit_i_fail(why, PSPLIT_UNSUPPORTED,
+                    "replicas of stages cannot be combined with a model of constants alone"));
   PSPLIT_TRY(psplit_i_builder_build(&b, memory_bytes));
   psplit_device all = b.problem.devices[0];
   all.count = r->n_devices;

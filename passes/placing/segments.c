@@ -453,8 +453,8 @@ static psplit_code refuse(const psplit_planner *planner, psplit_diag *diag) {
     if (planner->pin[n] != PSPLIT_NONE) what = "nodes that are pinned to stages";
   if (planner->n_candidates > MOST_DEVICES) what = "more than 64 devices";
   if (!what) return PSPLIT_OK;
-  return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "several segments on a device do not go with %s",
-                       what);
+  return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
+                       "several segments on a device cannot be combined with %s", what);
 }
 
 /* Reports why there is no placement: memory that no number of segments helps, or too few

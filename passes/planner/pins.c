@@ -170,8 +170,8 @@ static size_t quote_length(const char *pin, size_t n) {
 static psplit_code apply_text(taker *t, const char *name, const char *text, size_t n) {
   const psplit_i_foreign *foreign = n ? psplit_i_foreign_find(text, n) : NULL;
   if (foreign)
-    return psplit_i_fail(t->diag, PSPLIT_USAGE, "%s: no pins: it is %s%s", name, foreign->is,
-                         foreign->helps);
+    return psplit_i_fail(t->diag, PSPLIT_USAGE, "%s: not a file of pins: it is %s%s", name,
+                         foreign->is, foreign->helps);
   psplit_code code = PSPLIT_OK;
   uint32_t line = 0;
   for (const char *at = text, *end = text + n; at < end && code == PSPLIT_OK;) {

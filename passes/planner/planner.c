@@ -134,7 +134,7 @@ static psplit_code check_overlap(const psplit_planner_options *options, psplit_d
                                                           : NULL;
   if (!options->overlap || !what) return PSPLIT_OK;
   return psplit_i_fail(diag, PSPLIT_UNSUPPORTED,
-                       "sending while a stage computes (overlap) does not go with %s", what);
+                       "sending while a stage computes (overlap) cannot be combined with %s", what);
 }
 
 /* Forward and backward loads are of one kind of steps, and nobody proves a sum of two maxima to
@@ -152,7 +152,7 @@ static psplit_code check_objective(const psplit_planner_options *options, psplit
                          "fill-drain needs a backward pass, and this plan does not train; use "
                          "throughput for a forward pass");
   if (!what) return PSPLIT_OK;
-  return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "fill-drain does not go with %s", what);
+  return psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "fill-drain cannot be combined with %s", what);
 }
 
 psplit_code psplit_planner_create(const psplit_model *model, const psplit_planner_options *given,

@@ -156,7 +156,7 @@ static psplit_code take(taker *t) {
   for (uint32_t i = 0; i < states.n; i++) PSPLIT_TRY(take_output(t, states.items[i].output));
   if (!states.n || !any)
     code = psplit_i_fail_about(t->diag, PSPLIT_USAGE, PSPLIT_I_ABOUT(DECODE),
-                               "a context is for decoders: the model has no %s",
+                               "the model is not a decoder: it has no %s",
                                states.n ? "input_ids or the like" : "state from step to step");
 out:
   return code;
@@ -182,8 +182,8 @@ psplit_code psplit_i_planner_take_point(psplit_planner *planner, psplit_diag *di
     PSPLIT_FAIL(
       psplit_i_fail(diag, PSPLIT_USAGE, "the part of the steps must be above 0 and below 1"));
   if (options->prefill && options->n_costs)
-    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_USAGE,
-                              "measured costs are of steps of one size: they do not go with two"));
+    PSPLIT_FAIL(psplit_i_fail(
+      diag, PSPLIT_USAGE, "measured costs are for steps of one size and cannot be used for two"));
   PSPLIT_TRY(psplit_i_shapes_create(graph, NULL, 0, NULL, diag, &shapes));
   t.shapes = shapes;
   t.n_most = t.n;

@@ -43,7 +43,7 @@ _HINTS = {
     "TIED_DUPLICATE": "tied_weights='duplicate' allows that",
     "DIMS": "dims gives their sizes: {}",
     "MEASURED_DIMS": "these costs are of dims {}",
-    "ALLOW_INVALID": "allow_invalid=True plans it all the same",
+    "ALLOW_INVALID": "allow_invalid=True plans it anyway",
     "BOUNDARY_IO": "boundary='io' does without",
     "WEIGHTS_EXTERNAL": "weights='external' puts them beside the model",
     "REFERENCE_DIRECTORY": "another directory, or weights='external'",

@@ -152,9 +152,10 @@ static uint32_t ask_size(void) {
 psplit_code psplit_mpi_check_ranks(const psplit_pipeline *pipeline, psplit_diag *diag) {
   const uint32_t n_ranks = ask_size(), n_stages = pipeline->pipe.manifest.n_stages;
   if (n_ranks == n_stages) return PSPLIT_OK;
-  return psplit_i_fail(
-    diag, PSPLIT_USAGE, "%u rank%s for %u stage%s: mpirun -n %u, of the MPI it is built with",
-    n_ranks, n_ranks == 1 ? "" : "s", n_stages, n_stages == 1 ? "" : "s", n_stages);
+  return psplit_i_fail(diag, PSPLIT_USAGE,
+                       "%u rank%s for %u stage%s: mpirun -n %u (of the MPI that it was built with)",
+                       n_ranks, n_ranks == 1 ? "" : "s", n_stages, n_stages == 1 ? "" : "s",
+                       n_stages);
 }
 
 psplit_i_communicator psplit_i_over_mpi(void) {

@@ -108,6 +108,6 @@ psplit_code psplit_i_request_inputs_take(const psplit_i_ort *ort, const psplit_i
   }
   for (uint32_t i = 0; i < m->n_needed; i++)
     if (!out[i])
-      return psplit_i_fail(diag, PSPLIT_USAGE, "nothing is given for input %s", m->inputs[i]);
+      return psplit_i_fail(diag, PSPLIT_USAGE, "there is no data for input %s", m->inputs[i]);
   return code;
 }

@@ -131,10 +131,10 @@ psplit_code psplit_mpi_train(const psplit_onnxruntime *ort, psplit_pipeline *pip
   const uint32_t each = taken.n_chunks ? taken.n_chunks : 1;
   const uint32_t wanted = n_stages / each * taken.n_replicas;
   if (n_stages % each == 0 && (uint32_t)n_ranks != wanted)
-    return psplit_i_fail(
-      diag, PSPLIT_USAGE,
-      "%d ranks for %u stages, %u each, in %u replicas: mpirun -n %u, of the MPI it is built with",
-      n_ranks, n_stages, each, taken.n_replicas, wanted);
+    return psplit_i_fail(diag, PSPLIT_USAGE,
+                         "%d ranks for %u stages, %u each, in %u replicas: mpirun -n %u (of the "
+                         "MPI that it was built with)",
+                         n_ranks, n_stages, each, taken.n_replicas, wanted);
   const psplit_i_train_communicator comm = {over_mpi, "mpi", (uint32_t)rank};
   code = psplit_i_train_over(&comm, ort, pipeline, options, diag, out_run);
 out:

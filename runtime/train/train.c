@@ -102,7 +102,7 @@ static psplit_code check_split(const psplit_i_pipe *pipe, const psplit_train_opt
                                pipe->directory);
   if (!t->plain_weights)
     return psplit_i_fail_about(diag, PSPLIT_UNSUPPORTED, PSPLIT_I_HELPS(WEIGHT_INPUTS),
-                               "the stages of %s hold the first values of their weights",
+                               "the stages of %s hold the initial values of their weights",
                                pipe->directory);
   return PSPLIT_OK;
 }

@@ -402,7 +402,7 @@ static void unknown_names_find_the_nearest(void **state) {
   diag = (psplit_diag){0};
   assert_int_equal(psplit_i_fail_unknown(&diag, PSPLIT_SUBJECT_NONE, "there is no", "x", NULL, 0),
                    PSPLIT_USAGE);
-  assert_string_equal(diag.message, "there is no x; it has none");
+  assert_string_equal(diag.message, "there is no x; there are none");
   /* However many and long they are: one message, cut. */
   static char lengthy[300];
   memset(lengthy, 'l', sizeof lengthy - 1);

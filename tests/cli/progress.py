@@ -147,7 +147,7 @@ def main(argv):
         before = chain(4)
         done = run(split, "small.onnx", "-k", "2", "--plan-only", "--log", "small.onnx")
         with open(os.path.join(cwd, "small.onnx"), "rb") as file:
-            tap.ok(done.returncode == FILE and "that is no log" in done.stderr and file.read() == before,
+            tap.ok(done.returncode == FILE and "it is not a log" in done.stderr and file.read() == before,
                    "a log replaces nothing but a log", done.stderr)
         done = run(split, "small.onnx", "-k", "2", "--plan-only", "--log", "no/such/log")
         apart = run(split, "small.onnx", "-k", "2", "--plan-only", "--log", "/sys/no-log")

@@ -151,7 +151,7 @@ def main(argv):
                     tap.ok(done.returncode == OK and done.stderr == "", "triton.sh runs", done.stderr)
                     check_repository(tap, os.path.join(cwd, "repository " + boundary), manifest)
         for title, status, says, *more in (
-                ("without a directory", USAGE, "-o DIR is needed", "--target", "k8s", "--plan-only"),
+                ("without a directory", USAGE, "needs -o DIR", "--target", "k8s", "--plan-only"),
                 ("of weights elsewhere", USAGE, "weights", "--target", "triton", "-o", ".",
                  "--weights", "reference"),
                 ("of a number of stages", USAGE, "one number", "-k", "1..2", "--target", "triton", "-o", "o")):

@@ -18,7 +18,7 @@ from inputs import COSTS, DEVICES, PROBLEM, write
 from one_failure import trained
 
 # Not that something else is missing.
-REASON = re.compile("is read, as|is a file of the (model|split) itself|one file; give|is no log of learning")
+REASON = re.compile("is read, as|is a file of the (model|split) itself|the same file; give|is not a log of learning")
 
 
 def prepare(tool):

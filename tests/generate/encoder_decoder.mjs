@@ -195,7 +195,7 @@ if (name === 'made') {
   fails('what the encoder takes is not given', 2, /features/, [...all, ...given]);
   fails('what the encoder makes is given', 2, /input encoder_hidden_states is made from/, [...all, ...input, '--input', 'encoder_hidden_states=ones', ...given]);
   fails('an encoder that is not there', 3, /nowhere/, [all[0], '--encoder', join(tmp, 'nowhere'), ...given]);
-  fails('no model for the first step', 2, /nothing is given for input past_key_values\.0\.encoder\.key/, [all[0], ...given]);
+  fails('no model for the first step', 2, /there is no data for input past_key_values\.0\.encoder\.key/, [all[0], ...given]);
   fails('an encoder that the decoder has nothing of', 5, /has no input for the encoder.s results/,
     [...all.slice(0, 3), '--encoder', dir('later', k), ...given]);
   splitDecoder(k, 'first', join(tmp, 'other'), [0, 0, 1]);

@@ -145,8 +145,8 @@ const reflected = make(model({ inputs: [value('x', 'float32', [4])], outputs: [v
 tap.ok(reflected.weights?.w === 'w.grad' && reflected.weights.c === null, 'nor has a number that is not padded with', JSON.stringify(reflected));
 const old = around([node('Tanh', ['a'], ['b'])], { opset: 6 });
 for (const [what, bytes, pattern, code, ...line] of [
-  ['no such loss', plain, /no such loss.*softmax-cross-entropy/, 'USAGE', 'hinge:'],
-  ['an unknown entry', plain, /does not have/, 'USAGE', 'mse:ignore=3'],
+  ['no such loss', plain, /unknown loss.*softmax-cross-entropy/, 'USAGE', 'hinge:'],
+  ['an unknown entry', plain, /unknown entry/, 'USAGE', 'mse:ignore=3'],
   ['no value', plain, /without a value/, 'USAGE', 'mse:prediction'],
   ['no number', scores, /whole number/, 'USAGE', 'softmax-cross-entropy:ignore=x'],
   ['a prediction that is not there', plain, /no value "z"/, 'USAGE', 'mse:prediction=z'],
@@ -162,10 +162,10 @@ for (const [what, bytes, pattern, code, ...line] of [
   ['no such input', plain, /no input has this name/, 'USAGE', 'mse:', 'gradient_of=w1'],
   ['only what the loss does not depend on', plain, /depends on nothing/, 'USAGE', 'mse:', 'train=unused'],
   ['an old opset', old, /opset 7 or later, this one has 6; convert_version\(model, 12\)/, 'UNSUPPORTED', 'softmax-cross-entropy:'],
-  ['no such optimizer', plain, /no such method/, 'USAGE', 'mse:', 'update=lion'],
+  ['no such optimizer', plain, /unknown method/, 'USAGE', 'mse:', 'update=lion'],
   ['squares in float16', half, /weight "w" is float16, which cannot hold squares/, 'UNSUPPORTED', 'mse:', 'train=w', 'update=adamw'],
   ['a beta of one', plain, /out of range/, 'USAGE', 'mse:', 'update=adam:beta1=1'],
-  ['an entry of another optimizer', plain, /does not have/, 'USAGE', 'mse:', 'update=sgd:beta1=0.5'],
+  ['an entry of another optimizer', plain, /unknown entry/, 'USAGE', 'mse:', 'update=sgd:beta1=0.5'],
 ]) {
   const got = make(bytes, ...line);
   tap.ok(pattern.test(got.error ?? '') && got.code === code, what, JSON.stringify(got));

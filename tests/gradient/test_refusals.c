@@ -13,7 +13,7 @@
 #include "opsets.h"
 #include "rule.h"
 
-#define BAD_LOSS "it is softmax-cross-entropy:logits=L,labels=Y"
+#define BAD_LOSS "expected softmax-cross-entropy:logits=L,labels=Y"
 
 /* `output`: the loss is a value of the model, not of a kind. */
 static psplit_code differentiate(const psplit_model *model, const char *loss, bool output,
@@ -88,12 +88,12 @@ static const struct {
   {IMAGE, "softmax-cross-entropy:axis=18446744073709551617", PSPLIT_USAGE, "beyond 64 bits"},
   {IMAGE, "softmax-cross-entropy:ignore=-9223372036854775808", PSPLIT_OK, ""},
   {IMAGE, "softmax-cross-entropy:labels", PSPLIT_USAGE, "an entry without a value"},
-  {IMAGE, "mse:axis=1", PSPLIT_USAGE, "an entry that it does not have"},
-  {IMAGE, "mse:ignore=1", PSPLIT_USAGE, "an entry that it does not have"},
+  {IMAGE, "mse:axis=1", PSPLIT_USAGE, "unknown entry"},
+  {IMAGE, "mse:ignore=1", PSPLIT_USAGE, "unknown entry"},
   {IMAGE, "mse:tarket=t", PSPLIT_USAGE, "did you mean target? " BAD_LOSS},
-  {IMAGE, "mse:zzzzzzzzzzzz=t", PSPLIT_USAGE, "an entry that it does not have; " BAD_LOSS},
-  {IMAGE, "msee:", PSPLIT_USAGE, "no such loss, did you mean mse? " BAD_LOSS},
-  {IMAGE, "zzzzzzzzzzzzz:", PSPLIT_USAGE, "no such loss; " BAD_LOSS},
+  {IMAGE, "mse:zzzzzzzzzzzz=t", PSPLIT_USAGE, "unknown entry; " BAD_LOSS},
+  {IMAGE, "msee:", PSPLIT_USAGE, "unknown loss, did you mean mse? " BAD_LOSS},
+  {IMAGE, "zzzzzzzzzzzzz:", PSPLIT_USAGE, "unknown loss; " BAD_LOSS},
   {IMAGE, "mse:prediction=q", PSPLIT_USAGE, "the model has no value \"q\""},
   {TWO_OUTPUTS, "mse:", PSPLIT_USAGE,
    "the model has several outputs, so it has to say which one, of y, z; " BAD_LOSS},
@@ -163,27 +163,27 @@ static const struct {
   {"momentum:nesterov=0", NULL},
   {"adam:beta1=0,beta2=0.5,epsilon=0", NULL},
   {"adamw:weight_decay=0", NULL},
-  {"adamm", "no such method, did you mean adam? it is"},
-  {"zzzzzzzzzzzz", "no such method; it is"},
+  {"adamm", "unknown method, did you mean adam? expected"},
+  {"zzzzzzzzzzzz", "unknown method; expected"},
   {"sgd:weight_decay", "an entry without a value"},
   {"sgd:weight_decay=", "a value out of range"},
   {"sgd:weight_decay=1x", "a value out of range"},
   {"sgd:weight_decay=-1", "a value out of range"},
   {"sgd:weight_decay=nan", "a value out of range"},
   {"sgd:weight_decay=inf", "a value out of range"},
-  {"sgd:momentum=0.9", "an entry that it does not have"},
-  {"sgd:beta1=0.9", "an entry that it does not have"},
+  {"sgd:momentum=0.9", "unknown entry"},
+  {"sgd:beta1=0.9", "unknown entry"},
   {"momentum:momentum=-0.1", "a value out of range"},
   {"momentum:momentum=1e999", "a value out of range"},
   {"momentum:nesterov=2", "a value out of range"},
-  {"momentum:epsilon=1", "an entry that it does not have"},
+  {"momentum:epsilon=1", "unknown entry"},
   {"adam:beta1=1", "a value out of range"},
   {"adam:beta1=-0.1", "a value out of range"},
   {"adam:beta2=1", "a value out of range"},
   {"adam:beta2=-0.1", "a value out of range"},
   {"adam:epsilon=-1", "a value out of range"},
   {"adamw:epsilon=inf", "a value out of range"},
-  {"adamw:nesterov=1", "an entry that it does not have"},
+  {"adamw:nesterov=1", "unknown entry"},
 };
 
 static void of_optimizers(void **state) {

@@ -131,7 +131,7 @@ for (const [what, text, status, pattern, ...options] of [
   ['an old IR', dense('<ir_version: 6, opset_import: ["": 12]>'), 5, /IR version 7.*has 6/],
   ['an old operator set', dense('<ir_version: 8, opset_import: ["": 12]>'), 5, /opset 12.*opset 13/],
   ['no optimizer', dense('<ir_version: 8, opset_import: ["": 17]>'), 2, /--training with an optimizer/, '--optimizer', 'none'],
-  ['a wrong optimizer', dense('<ir_version: 8, opset_import: ["": 17]>'), 2, /no such method/, '--optimizer', 'lion'],
+  ['a wrong optimizer', dense('<ir_version: 8, opset_import: ["": 17]>'), 2, /unknown method/, '--optimizer', 'lion'],
 ]) {
   writeFileSync(file, modelBytes(text));
   const done = spawnSync(split, [file, '--training', '--loss', 'mse:', '--training-info', out, '-q', ...options], { encoding: 'utf8' });

@@ -69,8 +69,8 @@ static const choice CHOICES[] = {
   /* names */
   {MAIN("", "[n] " IF), "m", true, PSPLIT_USAGE,
    "m: no If of the main graph has that name or output (an If in a branch can be inlined after the "
-   "If that contains it); of Ifs it has n"},
-  {MAIN("", IF), "m", true, PSPLIT_USAGE, "of Ifs it has i"},
+   "If that contains it); Ifs are n"},
+  {MAIN("", IF), "m", true, PSPLIT_USAGE, "Ifs are i"},
   {MAIN("", "[a] i = Neg (a)"), "m", true, PSPLIT_USAGE, "no If of the main graph has that name"},
   {MAIN("",
         "\"\", j = If (flag) <then_branch = t () => (p, p2) { p = Relu (a) p2 = Neg (a) }, "

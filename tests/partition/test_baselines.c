@@ -209,7 +209,7 @@ static void what_they_cannot_do_is_said(void **unused) {
   diag = (psplit_diag){0};
   assert_int_equal(psplit_partition_solve(&p, &options, &diag, &s), PSPLIT_UNSUPPORTED);
   assert_string_equal(diag.message,
-                      "solver islands makes contiguous stages for throughput, one a device");
+                      "solver islands only makes contiguous stages for throughput, one per device");
   for (uint32_t v = 0; v < p.n_nodes; v++) weight_bytes[v] = v == 0 ? 100 : 1;
   device.memory_bytes = 103;
   time_ns[0] = 1;

@@ -123,7 +123,7 @@ static void a_text_is_refused_by_line(void **state) {
   refuses(model, "#a=1\n \n", "pins.txt:2:  : it takes PATTERN=STAGE");
   refuses(model, "a=1\n", "pins.txt:1: a=1: node a is pinned to stage 0 already");
   refuses(model, "a?=1\r\na\\*=2", "pins.txt:2: a\\*=2: node a* is pinned to stage 1 already");
-  refuses(model, "\xff\xfe", "pins.txt: no pins: it is UTF-16 text; save it as UTF-8");
+  refuses(model, "\xff\xfe", "pins.txt: not a file of pins: it is UTF-16 text; save it as UTF-8");
   psplit_diag diag = {0};
   psplit_planner *planner = made(model, NULL, 0, "", &diag);
   assert_non_null(planner);

@@ -215,7 +215,7 @@ refused('an empty sequence', 5, /an empty sequence/, Buffer.from([0x10, 1]));
 refused('a sequence of no tensors', 4, /not a TensorProto|data and dims|holds|too large|type/, Buffer.from([0x10, 1, 0x1a, 1, 0xff]));
 refused('a sequence from a stream', 5, /input s is not a tensor/, bytes, '--stream');
 each.fails('a sequence from an array', 5, /x-plain\.npy: a sequence is read from a \.pb/, given(join(tmp, 'x-plain.npy')));
-each.fails('no sequence is made', 2, /nothing is given for input s, a sequence/, [taken, '-q', '--random']);
+each.fails('no sequence is made', 2, /there is no data for input s, a sequence/, [taken, '-q', '--random']);
 each.fails('a sequence into a stream', 5, /output s: .*not a dense tensor/,
   [sequences, '-q', '-o', '-', '-i', `x=${join(tmp, 'x-plain.npy')}`]);
 tap.done();

@@ -69,7 +69,7 @@ const kept = (what) => write('kept.json', { format: 'onnx-pipeline-split-support
 const plan = [model, '--dim', 'n=3', '--plan-only', '-q'];
 says('a device of that provider is needed', 2, /no device of .*host\.json .*"WebGPU"/, splitter, ...plan,
   '--devices', host, '--probe', 'WebGPU');
-says('so are devices', 2, /--probe asks for a device of --devices/, splitter, ...plan, '--probe', 'WebGPU');
+says('so are devices', 2, /--probe needs --devices/, splitter, ...plan, '--probe', 'WebGPU');
 says('and a provider', 2, /PROVIDER=FILE/, splitter, ...plan, '--devices', devices, '--probe', '=x.json');
 says('one that is not there', 5, /provider NoSuch is not in this ONNX Runtime, which has .*CPU/, splitter, ...plan,
   '--devices', other('NoSuch'), '--probe', 'NoSuch');

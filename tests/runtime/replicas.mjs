@@ -137,7 +137,7 @@ m (float[n,8] x) => (float[n,8] y) { ${lines.join('\n')} }`, model);
   writeFileSync(join(tmp, 'unlike.json'), JSON.stringify({ devices: [{ name: 'a', preset: 'cpu' }, { name: 'b', preset: 'cpu', memory_bytes: 1e9 }] }));
   for (const [args, status, why] of [
     [['--pin', 'c0=0'], 5, /nodes that are pinned/], [['--objective', 'latency'], 5, /latency/], [['--segments', '2'], 5, /segments/],
-    [['--devices', join(tmp, 'unlike.json')], 5, /require identical devices/], [['--training', '--loss-output', 'y'], 2, /does not go with/],
+    [['--devices', join(tmp, 'unlike.json')], 5, /require identical devices/], [['--training', '--loss-output', 'y'], 2, /cannot be combined with/],
   ]) {
     const refused = each.start(splitter, [model, '-k', '2', '--plan-only', '--dim', 'n=3', '--replicas', '2', ...args]);
     tap.ok(refused.status === status && why.test(refused.stderr), `refused: ${args[0]}`, `${refused.status} ${refused.stderr}`);
@@ -145,7 +145,7 @@ m (float[n,8] x) => (float[n,8] y) { ${lines.join('\n')} }`, model);
 }
 for (const [args, why] of [
   [['--replicas', '0'], /whole number from 1 to 64/], [['--replicas', '65'], /whole number from 1 to 64/],
-  [['--replicas', '3=2'], /for stage 3; there are stages 0 to 2/], [['--replicas', '1.1=2'], /takes \[STAGE=\]N/],
+  [['--replicas', '3=2'], /for stage 3, but stages are 0 to 2/], [['--replicas', '1.1=2'], /takes \[STAGE=\]N/],
   [['--replicas', '1=2', '--threads', '1.2=2'], /replica 2 of stage 1, which has 2/],
 ]) each.fails(`refused: ${args.join(' ')}`, 2, why, [...numbered, ...args]);
 tap.done();

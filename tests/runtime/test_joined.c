@@ -89,7 +89,7 @@ static void what_does_not_fit_is_told(void **state) {
     psplit_code code;
     const char *says;
   } rows[] = {
-    {{X, W}, 2, PSPLIT_USAGE, "nothing is given for input any"},
+    {{X, W}, 2, PSPLIT_USAGE, "there is no data for input any"},
     {{X, X}, 2, PSPLIT_USAGE, "input x is given twice"},
     {{{"default", {F32, 2, D33, SIX, 4}}},
      1,

@@ -166,7 +166,7 @@ static void splits_that_do_not_train_are_told(void **state) {
   psplit_train_options options;
   psplit_train_options_init(&options);
   table.plain_weights = false;
-  expect(&options, PSPLIT_UNSUPPORTED, "the stages of d hold the first values of their weights");
+  expect(&options, PSPLIT_UNSUPPORTED, "the stages of d hold the initial values of their weights");
   table.plain_weights = true;
   table.optimizer = NULL;
   expect(&options, PSPLIT_UNSUPPORTED,

@@ -251,7 +251,7 @@ static void inputs_that_are_none(void) {
   psplit_service *service = start(8, 2);
   learn(service);
   psplit_named_tensor input = input_of(1), other[2] = {input, input};
-  check(refused(service, &input, 0, "nothing is given for input x") == PSPLIT_USAGE, "none");
+  check(refused(service, &input, 0, "there is no data for input x") == PSPLIT_USAGE, "none");
   check(refused(service, other, 2, "twice") == PSPLIT_USAGE, "one twice");
   input.name = "nix";
   check(refused(service, &input, 1, "no input nix") == PSPLIT_USAGE, "one of another name");

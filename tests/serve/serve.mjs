@@ -84,7 +84,7 @@ const wanted = clients.wanted;
   // What is wrong.
   for (const [title, code, pattern, method, path, body, more] of [
     ['no JSON', 400, /JSON/, 'POST', INFER, '{'], ['another object', 400, /inputs/, 'POST', INFER, '{}'],
-    ['a list', 400, /inputs/, 'POST', INFER, '[]'], ['no inputs', 400, /nothing is given for input/, 'POST', INFER, '{"inputs":[]}'],
+    ['a list', 400, /inputs/, 'POST', INFER, '[]'], ['no inputs', 400, /there is no data for input/, 'POST', INFER, '{"inputs":[]}'],
     ['an unknown input', 400, /no input nix/, 'POST', INFER, request(1, 2).replace(`"${input}"`, '"nix"')],
     ['an unknown output', 400, /no output nix/, 'POST', INFER, request(1, 2, { outputs: [{ name: 'nix' }] })],
     ['an unknown datatype', 400, /datatype/, 'POST', INFER, request(1, 2, {}, { datatype: 'FP99' })],

@@ -124,7 +124,7 @@ function refused(title, words, forbidden = false) {
     report(`${title}: refused by ${tool.split('/').at(-1)} ${args.slice(1).join(' ')}`, done, [
       done.status === 4 ? '' : 'exit status is not 4', lines.length === 1 ? '' : `${lines.length} error lines`,
       line.includes('m.onnx: ') ? '' : 'no file', line.includes('--allow-invalid') ? '' : 'no way out',
-      line.includes(forbidden ? 'ONNX forbids' : 'no runtime will take') ? '' : 'no reason',
+      line.includes(forbidden ? 'ONNX forbids' : 'no runtime accepts') ? '' : 'no reason',
       forbidden || /node n \(|node #\d+ \(/.test(line) ? '' : 'no node',
       words.every((word) => line.includes(word)) ? '' : `not a word of ${words}`,
       existsSync(join(scratch, 'out')) ? 'DIR was written' : '', done.stdout,
@@ -134,7 +134,7 @@ function refused(title, words, forbidden = false) {
   const proof = call(verify, 'out', '--model', file);
   report(`${title}: split where asked for, with a warning, and proved`, done, [
     done.status === 0 ? '' : 'not split', proof.status === 0 ? '' : `not proved: ${proof.stderr}`,
-    /^warning: .*(no runtime will take|ONNX forbids)/m.test(done.stderr) ? '' : 'no warning',
+    /^warning: .*(no runtime accepts|ONNX forbids)/m.test(done.stderr) ? '' : 'no warning',
   ].filter(Boolean));
   rmSync(join(scratch, 'out'), { recursive: true, force: true });
 }

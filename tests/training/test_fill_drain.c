@@ -356,10 +356,10 @@ static void what_it_does_not_know_is_refused(void **state) {
   psplit_planner_options options = options_of(2, PSPLIT_FILL_DRAIN, PSPLIT_LATENCY_PER_PAIR);
   refused(&options, false, "this plan does not train; use throughput for a forward pass");
   options.certify = true;
-  refused(&options, true, "fill-drain does not go with a certificate");
+  refused(&options, true, "fill-drain cannot be combined with a certificate");
   options.certify = false;
   options.prefill = &prompt;
-  refused(&options, true, "fill-drain does not go with two kinds of steps");
+  refused(&options, true, "fill-drain cannot be combined with two kinds of steps");
   options.prefill = NULL;
   options.max_segments = 2;
   refused(&options, true, "training");

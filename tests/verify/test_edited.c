@@ -394,13 +394,13 @@ static void of_another_model(void **state) {
   split_in_two(
     HEAD "(float[2,8] x) => (float[2,8] y) { [a] a = Abs (x) [b] b = Neg (a) [y] y = Abs (b) }",
     old_pins, 2, PSPLIT_BOUNDARY_IO);
-#define NOT(name) name " is not the model that was split (by pipeline.json model.onnx): it has "
+#define NOT(name) name " is not the model that was split (model.onnx, by pipeline.json): it has "
   is_told("other.onnx", HEAD "(float[2,8] z) => (float[2,8] y) { y = Abs (z) }",
           NOT("other.onnx") "input \"z\", which that model lacks: ");
   is_told("other.onnx", HEAD "(float[2,8] x) => (float[2,8] u) { u = Abs (x) }",
           NOT("other.onnx") "output \"u\", which that model lacks: ");
   is_told("other.onnx", HEAD "(float[2,8] x) => (float[2,8] y) { y = Abs (x) }",
-          NOT("other.onnx") "1 node, that 3: transfer 0: ");
+          NOT("other.onnx") "1 node instead of 3: transfer 0: ");
   is_told(
     "sub.onnx",
     HEAD

@@ -363,7 +363,7 @@ static const edited_split BY_STATES[] = {
    "stage 0 has an update",
    {{MANIFEST, "\"optimizer\": \"sgd\"", "\"optimizer\": null", NULL}}},
   {PSPLIT_MISMATCH,
-   "optimizer \"none\": no such method; it is sgd[:weight_decay=], "
+   "optimizer \"none\": unknown method; expected sgd[:weight_decay=], "
    "momentum[:momentum=,nesterov=,weight_decay=] or adam or "
    "adamw[:beta1=,beta2=,epsilon=,weight_decay=]",
    {{MANIFEST, "\"optimizer\": \"sgd\"", "\"optimizer\": \"none\"", NULL}}},
