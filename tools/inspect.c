@@ -205,8 +205,6 @@ static int parse(request *r, int argc, char **argv) {
   int status = format_by_ending(r);
   if (!status) status = plan_model(&PROGRAM, &r->plan, argc, argv, &r->model);
   if (!status) status = training_check(&PROGRAM, &r->training);
-  if (!status && r->training.print)
-    status = cli_usage(&PROGRAM, "--print-trainable is for onnx-pipeline-split");
   if (!status) status = check_format(r);
   return status ? status : check_options(r);
 }

@@ -36,7 +36,6 @@ enum {
   {TRAINING_TRAIN, "train", "PATTERN", \
    "train the weights whose name matches (repeatable); default: all parameters of operators"}, \
   {TRAINING_FREEZE, "freeze", "PATTERN", "do not train those whose name matches (repeatable)"}, \
-  {TRAINING_PRINT, "print-trainable", NULL, "list the weights that would be trained, and exit"}, \
   {TRAINING_BATCH_NORM, "batch-norm", "train|frozen", \
    "normalise by the batch, or by the model's statistics; default: as each node says"}, \
   {TRAINING_DROPOUT, "dropout", "train|frozen", \
@@ -53,8 +52,9 @@ enum {
   {TRAINING_WEIGHT_GRADIENTS, "weight-gradients", "together|apart", \
    "compute weight gradients in the backward files (default), or in files that can run later " \
    "(zb-h1)"}
-/* Of who writes files. */
+/* Of the command that writes files. */
 #define TRAINING_FILE_OPTIONS \
+  {TRAINING_PRINT, "print-trainable", NULL, "list the weights that would be trained, and exit"}, \
   {TRAINING_LOWER, "lower-gradient", "FILE", \
    "write MODEL with its Gradient nodes replaced by the nodes that compute them, and exit"}, \
   {TRAINING_INFO, "training-info", "FILE", \

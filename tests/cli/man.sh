@@ -1,7 +1,6 @@
 #!/bin/sh
 # TAP: the options of --help and those of the manual page are the same, and its statuses are told; --help has lines of
 # at most 100 columns: man.sh MAN_DIRECTORY TOOL...
-# What onnx-pipeline-inspect shares with onnx-pipeline-split stands in the page of the latter.
 set -eu
 pages=$1
 shift
@@ -23,9 +22,7 @@ for tool; do
   report "$name --help has no line of more than 100 columns" "$tmp/long"
   "$tool" --help | sed -nE 's/^  (-., |    )(--[a-z-]+).*/\2/p' | sort -u >"$tmp/help"
   entries "$page" >"$tmp/page"
-  entries "$page" "$pages/onnx-pipeline-split.1" >"$tmp/both"
-  case $name in *-inspect) where=$tmp/both ;; *) where=$tmp/page ;; esac
-  comm -23 "$tmp/help" "$where" >"$tmp/missing"
+  comm -23 "$tmp/help" "$tmp/page" >"$tmp/missing"
   report "$name.1 has all options" "$tmp/missing"
   comm -13 "$tmp/help" "$tmp/page" >"$tmp/gone"
   report "$name.1 has no other" "$tmp/gone"
