@@ -58,6 +58,21 @@ static void take_learned(const psplit_i_costs *costs, bool implied, bool *told, 
   }
 }
 
+/* Evaluates with the sizes that are fixed, which then fix those that equal them. */
+static void evaluate_fixed(psplit_i_costs *costs, const bool *told, bool *fixed,
+                           int64_t *symbol_value) {
+  const psplit_i_shapes *shapes = costs->shapes;
+  psplit_i_dims_eval(shapes->dims, symbol_value, fixed, costs->value, costs->known);
+  if (shapes->equal.n == 0) return;
+  for (size_t i = shapes->equal.n; i-- > 0;) {
+    const psplit_i_equal equal = shapes->equal.items[i];
+    if (!told[equal.symbol] || !costs->known[equal.size]) continue;
+    symbol_value[equal.symbol] = costs->value[equal.size];
+    fixed[equal.symbol] = true;
+  }
+  psplit_i_dims_eval(shapes->dims, symbol_value, fixed, costs->value, costs->known);
+}
+
 static bool evaluate(psplit_i_costs *costs, const psplit_i_cost_options *options) {
   const psplit_i_dims *dims = costs->shapes->dims;
   const uint32_t n = psplit_i_dims_count(dims), n_symbols = psplit_i_dims_n_symbols(dims);
@@ -71,9 +86,13 @@ static bool evaluate(psplit_i_costs *costs, const psplit_i_cost_options *options
   bool *fixed = psplit_i_costs_take(costs, n_symbols, sizeof *fixed);
   bool *told =
     psplit_i_costs_take(costs, n_symbols, sizeof *told); /* fixed, or a size of an input */
+  bool *follows = psplit_i_costs_take(costs, n_symbols, sizeof *follows); /* from other sizes */
   if (!costs->value || !costs->known || !costs->assumed || !costs->data || !costs->visited ||
-      !costs->needed || !symbol_value || !fixed || !told || !mark_input_symbols(costs, told))
+      !costs->needed || !symbol_value || !fixed || !told || !follows ||
+      !mark_input_symbols(costs, told))
     return false;
+  for (size_t i = 0; i < costs->shapes->equal.n; i++)
+    follows[costs->shapes->equal.items[i].symbol] = true;
   for (uint32_t s = 0; s < n_symbols; s++) {
     const int64_t assume = told[s] ? options->assume_input : options->assume_data;
     symbol_value[s] = assume < 0 ? 1 : assume;
@@ -90,12 +109,13 @@ static bool evaluate(psplit_i_costs *costs, const psplit_i_cost_options *options
   take_learned(costs, false, told, fixed, symbol_value);
   psplit_i_dims_eval(dims, symbol_value, told, costs->value, costs->known);
   for (uint32_t i = 0; i < n; i++) costs->data[i] = !costs->known[i];
-  psplit_i_dims_eval(dims, symbol_value, fixed, costs->value, costs->known);
+  evaluate_fixed(costs, told, fixed, symbol_value);
   if (options->assume_input < 0 && options->assume_data < 0) return true;
   memcpy(costs->assumed, costs->known, n * sizeof *costs->known);
   for (uint32_t s = 0; s < n_symbols; s++)
-    if (!fixed[s]) fixed[s] = (told[s] ? options->assume_input : options->assume_data) >= 0;
-  psplit_i_dims_eval(dims, symbol_value, fixed, costs->value, costs->known);
+    if (!fixed[s] && !follows[s])
+      fixed[s] = (told[s] ? options->assume_input : options->assume_data) >= 0;
+  evaluate_fixed(costs, told, fixed, symbol_value);
   for (uint32_t i = 0; i < n; i++) costs->assumed[i] = costs->known[i] && !costs->assumed[i];
   return true;
 }
@@ -125,11 +145,24 @@ static bool list_missing_axes(psplit_i_costs *costs) {
   return true;
 }
 
+/* What follows from other sizes needs those. */
+static bool need_what_is_equal(psplit_i_costs *costs) {
+  const psplit_i_shapes *shapes = costs->shapes;
+  for (size_t i = 0; i < shapes->equal.n; i++) {
+    const psplit_i_equal equal = shapes->equal.items[i];
+    if (!costs->needed[equal.symbol]) continue;
+    costs->needed[equal.symbol] = false;
+    if (!psplit_i_dim_mark_symbols(shapes->dims, equal.size, costs->visited, costs->needed))
+      return false;
+  }
+  return true;
+}
+
 static bool list_missing(psplit_i_costs *costs) {
   const psplit_i_dims *dims = costs->shapes->dims;
   const uint32_t n_symbols = psplit_i_dims_n_symbols(dims);
   costs->missing = psplit_i_costs_take(costs, n_symbols, sizeof *costs->missing);
-  if (!costs->missing) return false;
+  if (!costs->missing || !need_what_is_equal(costs)) return false;
   for (uint32_t s = 0; s < n_symbols; s++)
     if (costs->needed[s] && psplit_i_dims_symbol_name(dims, s))
       costs->missing[costs->n_missing++] = psplit_i_dims_symbol_name(dims, s);

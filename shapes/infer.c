@@ -356,6 +356,7 @@ void psplit_i_shapes_destroy(psplit_i_shapes *s) {
   psplit_i_dims_destroy(s->dims);
   psplit_i_intern_fini(&s->missing);
   psplit_i_vec_fini(&s->learned);
+  psplit_i_vec_fini(&s->equal);
   psplit_i_arena_fini(&s->arena);
   free(s);
 }

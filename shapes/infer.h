@@ -100,6 +100,12 @@ typedef struct psplit_i_learned {
   int64_t value;
 } psplit_i_learned;
 
+/* A size of an input that has no name, and what it is in terms of sizes that have one. */
+typedef struct psplit_i_equal {
+  uint32_t symbol;
+  psplit_dim size;
+} psplit_i_equal;
+
 struct psplit_i_shapes {
   const psplit_i_rule *rules; /* [n_rules] */
   uint32_t n_rules;
@@ -114,6 +120,7 @@ struct psplit_i_shapes {
   bool *met;                  /* [n_bindings] a dimension has that name */
   const psplit_i_seen **seen; /* [graph->n_values] NULL: none; NULL where there are none */
   PSPLIT_VEC(psplit_i_learned) learned;
+  PSPLIT_VEC(psplit_i_equal) equal;
   const psplit_logger *logger;
   const volatile int *cancel;
   bool defaults_hold;      /* psplit_i_known_sizes */
@@ -260,6 +267,8 @@ void psplit_i_sizes_differ(psplit_i_site *at, psplit_dim a, psplit_dim b);
 void psplit_i_must_agree(psplit_i_site *at, psplit_dim a, psplit_dim b);
 /* Nothing where `dim` is not a symbol. */
 void psplit_i_learn_size(psplit_i_shapes *s, psplit_dim dim, int64_t value, bool implied);
+/* Nothing where `dim` is not a lone anonymous symbol, or where `size` has one. */
+void psplit_i_learn_equal(psplit_i_shapes *s, psplit_dim dim, psplit_dim size);
 /* Operator set, inputs and their types by inputs.def. */
 void psplit_i_fault_node(psplit_i_site *at);
 /* The inferred element type of an output against the declared one, before the latter is taken. */

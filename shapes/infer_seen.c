@@ -35,6 +35,12 @@ void psplit_i_learn_size(psplit_i_shapes *s, psplit_dim dim, int64_t value, bool
     s->failed = true;
 }
 
+void psplit_i_learn_equal(psplit_i_shapes *s, psplit_dim dim, psplit_dim size) {
+  if (!psplit_i_dim_is_anonymous(s->dims, dim) || psplit_i_dim_has_anonymous(s->dims, size)) return;
+  const psplit_i_equal equal = {psplit_i_dim_symbol_number(s->dims, dim), size};
+  if (!psplit_i_vec_push(&s->equal, equal)) s->failed = true;
+}
+
 void psplit_i_type_see(psplit_i_shapes *s, psplit_i_vtype *type, uint32_t value) {
   const psplit_i_seen *seen = s->seen ? s->seen[value] : NULL;
   if (!seen || !can_be(s, type, seen)) return;

@@ -45,6 +45,27 @@ static bool target_shape(psplit_i_site *at, psplit_dim *target, int32_t *out_ran
   return true;
 }
 
+/* The one size without a name of an input of the model that is reshaped to `elements` elements: a
+ * mask of [batch * heads, n, n] has an open first size, since no name can say a product. */
+static void learn_open_size(psplit_i_site *at, psplit_dim elements) {
+  const psplit_i_vtype *data = psplit_i_in(at, 0);
+  const uint32_t v = at->node->inputs[0];
+  if (at->scope != at->s->root || at->scope->graph->values[v].producer != PSPLIT_NONE) return;
+  psplit_dim others = psplit_i_dim_const(at->dims, 1);
+  psplit_dim open = PSPLIT_NONE;
+  for (int32_t axis = 0; axis < data->rank; axis++) {
+    const psplit_dim dim = data->dims[axis];
+    if (!psplit_i_dim_is_anonymous(at->dims, dim))
+      others = psplit_i_dim_mul(at->dims, others, dim);
+    else if (open == PSPLIT_NONE)
+      open = dim;
+    else
+      return;
+  }
+  if (open != PSPLIT_NONE)
+    psplit_i_learn_equal(at->s, open, psplit_i_dim_floor_div(at->dims, elements, others));
+}
+
 void psplit_i_infer_reshape(psplit_i_site *at) {
   psplit_dim dims[PSPLIT_MAX_RANK];
   const psplit_i_vtype *data = psplit_i_in(at, 0);
@@ -74,8 +95,10 @@ void psplit_i_infer_reshape(psplit_i_site *at) {
   for (int32_t i = 0; i < rank; i++)
     if (dims[i] == PSPLIT_NONE && (n_open > 1 || data->rank < 0))
       dims[i] = psplit_i_dim_fresh(at->dims);
-  if (n_open == 0 && data->rank >= 0)
+  if (n_open == 0 && data->rank >= 0) {
     psplit_i_must_agree(at, psplit_i_volume(at, data, 0, data->rank), others);
+    learn_open_size(at, others);
+  }
   if (n_open == 1 && data->rank >= 0)
     dims[open] = psplit_i_dim_floor_div(at->dims, psplit_i_volume(at, data, 0, data->rank), others);
   psplit_i_out(at, 0, data->elem, rank, dims);

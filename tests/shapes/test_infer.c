@@ -439,6 +439,40 @@ static void sizes_that_a_node_takes_alone_are_known(void **state) {
   psplit_model_close(model);
 }
 
+/* The mask of an attention, which the plan of a training counted as that of one head. */
+static void sizes_without_a_name_follow_from_others(void **state) {
+  (void)state;
+  psplit_model *model = model_of(
+    "(float[batch,n,8] x, bool[?,n,n] mask, float[?,2] free) => (y, z)"
+    "<int64[1] zero = {0}, int64[1] one = {1}, int64[1] heads = {4}> {"
+    "  s = Shape (x) batch_size = Gather (s, zero) length = Gather (s, one)"
+    "  rows = Mul (batch_size, heads) to = Concat <axis = 0> (rows, length, length)"
+    "  y = Reshape (mask, to) z = Relu (free)"
+    "}",
+    17);
+  psplit_i_shapes *shapes = infer(model, NULL, 0);
+  const psplit_i_binding bindings[] = {{"n", 3}, {"batch", 5}};
+  const uint32_t mask = psplit_i_graph_find_value(psplit_i_model_graph(model), "mask");
+  uint64_t bytes;
+  bool assumed;
+  uint32_t value;
+  int32_t axis;
+  for (uint32_t n_given = 0; n_given <= 2; n_given++) {
+    psplit_i_costs *costs;
+    const psplit_i_cost_options options = {bindings, n_given, 2, 2};
+    assert_int_equal(psplit_i_costs_create(shapes, &options, NULL, &costs), PSPLIT_OK);
+    assert_true(psplit_i_costs_value_bytes(costs, mask, &bytes, &assumed));
+    assert_int_equal(bytes, n_given == 0 ? 8 * 2 * 2 : n_given == 1 ? 8 * 3 * 3 : 20 * 3 * 3);
+    assert_int_equal(assumed, n_given < 2);
+    assert_true(psplit_i_costs_missing_axis(costs, 0, &value, &axis));
+    assert_int_equal(value, mask + 1);
+    assert_false(psplit_i_costs_missing_axis(costs, 1, &value, &axis));
+    psplit_i_costs_destroy(costs);
+  }
+  psplit_i_shapes_destroy(shapes);
+  psplit_model_close(model);
+}
+
 static void work_of_nothing_and_of_branches(void **state) {
   (void)state;
   psplit_model *model = model_of(
@@ -565,6 +599,7 @@ int main(void) {
     cmocka_unit_test(defaults_count_where_they_may),
     cmocka_unit_test(defaults_of_another_type_do_not_count),
     cmocka_unit_test(work_is_known_or_says_what_is_missing),
+    cmocka_unit_test(sizes_without_a_name_follow_from_others),
     cmocka_unit_test(sizes_that_a_node_takes_alone_are_known),
     cmocka_unit_test(work_of_nothing_and_of_branches),
     cmocka_unit_test(work_of_few_trips),
