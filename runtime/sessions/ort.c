@@ -9,13 +9,22 @@
 #include "in_file.h"
 #include "scratch_directory.h"
 
+/* Opens the library that a caller names: a file, as all other options take, or else a library on
+ * the loader's search path, which is all that dlopen looks at for a name without a slash. */
+static void *open_named(const char *path) {
+  char file[300]; /* names are shorter: NAME_MAX is 255 */
+  const int n = strchr(path, '/') ? -1 : snprintf(file, sizeof file, "./%s", path);
+  if (n > 0 && (size_t)n < sizeof file && access(file, F_OK) == 0) path = file;
+  return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
 /* A handle to the library, and the name it was found under. */
 static void *open_library(const char *path, const char **out_name) {
   static const char *const NAMES[] = {"libonnxruntime.so.1", "libonnxruntime.so"};
   if (!path) path = getenv("PSPLIT_ONNXRUNTIME");
   if (path && *path) {
     *out_name = path;
-    return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    return open_named(path);
   }
   void *library = NULL;
   for (size_t i = 0; !library && i < sizeof NAMES / sizeof *NAMES; i++) {

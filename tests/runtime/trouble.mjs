@@ -9,7 +9,7 @@ import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import {
   cpSync, existsSync, lstatSync, mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { writeModel } from '../support/text_model.mjs';
 import { readNpy, writeNpy, writeNpz } from './npy.mjs';
 import { Runner, endOf, env, processesBelow, until, within } from './runner.mjs';
@@ -251,6 +251,10 @@ writeFileSync(join(tmp, 'cut.npy'), readFileSync(join(tmp, 'x.npy')).subarray(0,
 mistake('a file that is cut off', 4, /size/, dir, '--input', `${input}=${join(tmp, 'cut.npy')}`);
 mistake('no library', 3, /onnxruntime-node/, dir, ...random, '--onnxruntime', '/nix/libonnxruntime.so');
 mistake('another library', 5, /not ONNX Runtime/, dir, ...random, '--onnxruntime', noLibrary);
+cpSync(noLibrary, join(tmp, 'beside.so'));
+const beside = spawnSync(resolve(runner), [dir, ...random, '--onnxruntime', 'beside.so'], { cwd: tmp, encoding: 'utf8' });
+tap.ok(beside.status === 5 && /beside\.so is not ONNX Runtime/.test(beside.stderr), 'a library of the working directory',
+  `exit status ${beside.status}\n${beside.stderr}`);
 mistake('an old library', 5, /1\.16\.3.* too old/, dir, ...random, '--onnxruntime', oldLibrary);
 mistake('no directory', 3, /nix: cannot be read: No such file/, join(tmp, 'nix'), ...random);
 for (let i = 0; i < 9; i++) {
