@@ -169,6 +169,12 @@ static void print_version(const cli *program, FILE *out) {
   fprintf(out, "%s %s\n", program->program, psplit_version());
 }
 
+const char *cli_option_name(const cli *program, int id) {
+  size_t at = 0;
+  while (program->options[at].id != id) at++;
+  return program->options[at].name;
+}
+
 int cli_next(const cli *program, int argc, char **argv, const char **out_argument) {
   struct option options[MAX_OPTIONS + 1] = {0};
   char letters[2 * MAX_OPTIONS + 2] = ":";

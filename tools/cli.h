@@ -48,6 +48,8 @@ enum { CLI_END = -1, CLI_BAD = -2, CLI_COMPLETION = 1000 };
  * is the first), CLI_BAD after an error line was printed. Options and operands may be mixed. Takes
  * CLI_LOGGING_OPTIONS itself, and CLI_LAST_OPTIONS, which print something and end the process. */
 int cli_next(const cli *program, int argc, char **argv, const char **out_argument);
+/* The long name of an option that cli_next returned, without dashes. */
+const char *cli_option_name(const cli *program, int id);
 
 /* "error: ..." on stderr; the exit status for its code, or for the signal that cli_cancel heard. */
 int cli_fail(const psplit_diag *diag);

@@ -29,7 +29,9 @@ typedef struct split_request {
   uint32_t n_stages, last_k; /* a range of stages to plan where they differ */
   uint32_t n_micro_batches;
   psplit_annotation annotation;
-  bool by_names; /* --annotate-as names */
+  bool by_names;                /* --annotate-as names */
+  bool formed;                  /* --annotate-as was given */
+  const char *tuning, *running; /* options that only --autotune, or also --probe, has a use for */
   target target;
   psplit_emit_file file; /* of the target */
   plan_options plan;

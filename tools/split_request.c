@@ -136,11 +136,17 @@ static bool parse_option(split_request *r, int id, char *argument) {
     case OPT_AUTOTUNE:
       return cli_count32(&PROGRAM, "autotune", argument, 1, 1000, &r->tune.n_rounds);
     case OPT_ONNXRUNTIME:
-    case OPT_CUSTOM_OPS: return ort_library_option(&PROGRAM, &r->tune.library, id, argument);
-    case OPT_OPTIMIZATION: return cli_level(&PROGRAM, argument, &r->tune.optimization);
+    case OPT_CUSTOM_OPS:
+      r->running = cli_option_name(&PROGRAM, id);
+      return ort_library_option(&PROGRAM, &r->tune.library, id, argument);
+    case OPT_OPTIMIZATION:
+      r->tuning = cli_option_name(&PROGRAM, id);
+      return cli_level(&PROGRAM, argument, &r->tune.optimization);
 #if PSPLIT_HAS_RUNTIME
     case OPT_INPUT:
-    case OPT_MAX_UNPACKED: return feed_option(&PROGRAM, &r->tune.feed, id, argument);
+    case OPT_MAX_UNPACKED:
+      if (id == OPT_MAX_UNPACKED) r->tuning = cli_option_name(&PROGRAM, id);
+      return feed_option(&PROGRAM, &r->tune.feed, id, argument);
 #endif
     case OPT_PLAN_ONLY: r->plan_only = true; return true;
     case OPT_LIMITS: return limits_parse(&PROGRAM, argument, true, &r->limits);
@@ -162,6 +168,7 @@ static bool parse_option(split_request *r, int id, char *argument) {
     case OPT_ANNOTATE_AS:
       if (!cli_choice(&PROGRAM, "annotate-as", argument, &which)) return false;
       r->annotation = (psplit_annotation)which;
+      r->formed = true;
       r->by_names = strcmp(argument, "names") == 0;
       return true;
     case OPT_JSON: r->json = true; return true;
@@ -242,6 +249,7 @@ static int check_outputs(split_request *r) {
     {r->annotate && is_range, "--annotate takes one number of stages"},
     {r->certificate && is_range, "--certificate takes one number of stages"},
     {n >= (int)sizeof r->problem, "--certificate: the name is too long"},
+    {r->formed && !r->annotate, "--annotate-as needs --annotate FILE"},
     {r->verify && !writes, "--verify needs -o DIR"},
     {r->depfile && !writes, "--depfile needs -o DIR"},
   };
@@ -289,6 +297,15 @@ static int check_ways(const split_request *r) {
   return check_rules(rules, sizeof rules / sizeof *rules);
 }
 
+/* Options of runs, where nothing is run. */
+static int check_runs(const split_request *r) {
+  if (r->tune.n_rounds) return 0;
+  if (r->tuning) return cli_usage(&PROGRAM, "--%s needs --autotune N", r->tuning);
+  if (r->running && !r->plan.probe)
+    return cli_usage(&PROGRAM, "--%s needs --autotune N or --probe PROVIDER", r->running);
+  return 0;
+}
+
 static int check(split_request *r, int argc, char **argv) {
   if (r->print_pipeline || r->help_passes) return 0;
   if (r->clean && (optind != argc || r->directory || r->plan_only))
@@ -303,7 +320,8 @@ static int check(split_request *r, int argc, char **argv) {
   if (status || split_is_of_model(r)) return status;
   status = check_aims(r);
   if (!status) status = check_outputs(r);
-  return status ? status : check_ways(r);
+  if (!status) status = check_ways(r);
+  return status ? status : check_runs(r);
 }
 
 int split_parse(split_request *r, int argc, char **argv) {

@@ -79,17 +79,11 @@ static bool take_option(const cli *program, training_options *o, int id, const c
   }
 }
 
-static const char *name_of(const cli *program, int id) {
-  size_t at = 0;
-  while (program->options[at].id != id) at++;
-  return program->options[at].name;
-}
-
 bool training_option(const cli *program, training_options *o, int id, const char *argument,
                      bool *out_taken) {
   const bool good = take_option(program, o, id, argument, out_taken);
   const bool alone = id == TRAINING || id == TRAINING_LOWER || id == TRAINING_INFO;
-  if (*out_taken && !alone && !o->given) o->given = name_of(program, id);
+  if (*out_taken && !alone && !o->given) o->given = cli_option_name(program, id);
   return good;
 }
 

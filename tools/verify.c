@@ -132,16 +132,16 @@ static bool parse_option(request *r, int id, const char *argument) {
 static int parse(request *r, int argc, char **argv) {
   const char *argument;
   for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;)
-    if (!parse_option(r, id, argument)) return cli_exit_status(PSPLIT_USAGE);
+    if (id == CLI_BAD || !parse_option(r, id, argument)) return cli_exit_status(PSPLIT_USAGE);
   if (optind + 1 != argc || !r->model == !r->weights_of)
     return cli_usage(&PROGRAM,
                      "one directory and --model MODEL are needed, or one file and "
                      "--weights-of MODEL");
 #if PSPLIT_HAS_RUNTIME
-  const psplit_feed_options *fed = &r->run.feed.options;
-  if (!r->run.wanted && !r->run.gradients &&
-      (fed->n_files || fed->n_ranges || fed->n_shapes || fed->n_dims))
-    return cli_usage(&PROGRAM, "--input, --dim and --shape are for --run and --gradients");
+  if (r->run.directed && !r->run.gradients)
+    return cli_usage(&PROGRAM, "--directions needs --gradients");
+  if (r->run.given && !r->run.wanted && !r->run.gradients)
+    return cli_usage(&PROGRAM, "--%s needs --run or --gradients", r->run.given);
 #endif
   r->path = argv[optind];
   return 0;

@@ -12,10 +12,12 @@ void verify_run_init(verify_run *run) {
 }
 
 bool verify_run_option(const cli *program, verify_run *run, int id, const char *argument) {
+  if (id != OPT_RUN && id != OPT_GRADIENTS) run->given = cli_option_name(program, id);
   switch (id) {
     case OPT_RUN: run->wanted = true; return true;
     case OPT_GRADIENTS: run->gradients = true; return true;
     case OPT_DIRECTIONS:
+      run->directed = true;
       return cli_count32(program, "directions", argument, 1, 1000, &run->n_directions);
     case OPT_ONNXRUNTIME:
     case OPT_CUSTOM_OPS: return ort_library_option(program, &run->library, id, argument);

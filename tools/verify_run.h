@@ -9,6 +9,8 @@ enum { OPT_RUN = 3000, OPT_GRADIENTS, OPT_DIRECTIONS, OPT_MICRO_BATCHES, OPT_OPT
 
 typedef struct verify_run {
   bool wanted, gradients;
+  const char *given; /* an option that only runs have a use for, or NULL */
+  bool directed;     /* --directions was given */
   uint32_t n_directions;
   ort_library library;
   feed_settings feed;

@@ -349,7 +349,7 @@ def check_messages(tap, split_tool, verify, model, smooth, directory, work):
     gradients = [verify, directory, "--model", path, "--gradients"]
     says("a size that is not known", 2, "size of n in input x", *gradients)
     says("no such input", 2, "no input \"labels\"|no input labels", *gradients, *feed, "--input", "labels=0..2")
-    says("--input needs a run", 2, "--shape are for --run", verify, directory, "--model", path, "--input", "x=0..3")
+    says("--input needs a run", 2, "--input needs --run or --gradients", verify, directory, "--model", path, "--input", "x=0..3")
     status, said, _ = run(*gradients, *feed, "-q")
     tap.ok(status == 0 and not said, "nothing is said with -q", said)
     plain = os.path.join(work, "plain")
