@@ -35,15 +35,20 @@ static void sizes_are_sums_of_products(void **state) {
   assert_int_equal(sizes[1], 4);
   assert_int_equal(sizes[2], 2 * 16 - 3 * 4 + 5);
   assert_int_equal(n, 7 * 4 * 25);
+  value = 0; /* a batch without samples */
+  assert_int_equal(psplit_i_mask_sizes(&mask, find, &value, &diag, sizes, &n), PSPLIT_OK);
+  assert_int_equal(sizes[1], 0);
+  assert_int_equal(n, 0);
 }
 
 static void what_has_no_size_is_told(void **state) {
   (void)state;
   const psplit_i_size_term unknown = {1, other, 1}, negative = {.factor = -1},
-                           large = {INT64_MAX, batch, 1};
-  const psplit_i_size_term *const terms[] = {&unknown, &negative, &large};
-  for (size_t i = 0; i < 3; i++) {
-    const psplit_i_mask_size shape[] = {size_of(terms[i], 1)};
+                           large = {INT64_MAX, batch, 1},
+                           sum[] = {{.factor = INT64_MAX}, {.factor = 1}};
+  const psplit_i_size_term *const terms[] = {&unknown, &negative, &large, sum};
+  for (size_t i = 0; i < 4; i++) {
+    const psplit_i_mask_size shape[] = {size_of(terms[i], terms[i] == sum ? 2 : 1)};
     const psplit_i_mask_row mask = {.name = "m", .rank = 1, .shape = shape};
     int64_t value = 4, sizes[1], n = 99;
     psplit_diag diag = {0};
