@@ -78,6 +78,13 @@ gives('big-endian', ...files('big', { big: true }));
 gives('both', ...files('both', { fortran: true, big: true }));
 writeNpz(join(tmp, 'stored.npz'), tensors);
 gives('an archive', '-i', join(tmp, 'stored.npz'));
+// As the directory tells it: bzip2 and LZMA, a member under a password.
+for (const [what, at, value] of [['bzip2', 10, 12], ['LZMA', 10, 14], ['a password', 8, 1]]) {
+  const other = readFileSync(join(tmp, 'stored.npz')), file = join(tmp, 'other.npz');
+  for (let entry = -1; (entry = other.indexOf('PK\x01\x02', entry + 1, 'latin1')) >= 0;) other.writeUInt16LE(value, entry + at);
+  writeFileSync(file, other);
+  each.fails(`an archive with ${what}`, 5, /other\.npz is encrypted, or not compressed as numpy does it/, [dir, '-i', file]);
+}
 writeNpz(join(tmp, 'packed.npz'), tensors, { deflate: true });
 if (noZlib) {
   each.fails('a compressed archive', 5, /compressed.*without zlib/, [dir, '-i', join(tmp, 'packed.npz')]);
