@@ -19,11 +19,11 @@ extern "C" {
  * one, since loading takes about 10 ms and allocates threads and memory. */
 typedef struct psplit_onnxruntime psplit_onnxruntime;
 
-/* Loads the shared library `path`, a file or, if that does not exist and has no slash, a name on the
- * loader's search path; NULL: the value of the environment variable PSPLIT_ONNXRUNTIME, else
- * libonnxruntime.so.1 or libonnxruntime.so from the loader's search path. The caller owns
- * *out_ort. Errors: IO (no library; the message says how to get one), UNSUPPORTED (not ONNX
- * Runtime, or too old), PLUGIN, NOMEM. */
+/* Loads the shared library `path`: a file or, if there is none and the name has no slash, a library
+ * on the loader's search path. NULL: the value of the environment variable PSPLIT_ONNXRUNTIME, else
+ * libonnxruntime.so.1 or libonnxruntime.so from the loader's search path. The caller owns *out_ort.
+ * Errors: IO (no library; the message says how to get one), UNSUPPORTED (not ONNX Runtime, or too
+ * old), PLUGIN, NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_onnxruntime_open(const char *path, psplit_diag *diag,
                                                                psplit_onnxruntime **out_ort);
 PSPLIT_API void psplit_onnxruntime_close(psplit_onnxruntime *ort); /* NULL is fine */
