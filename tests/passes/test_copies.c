@@ -12,94 +12,11 @@
 
 #include "all_copies.h"
 #include "builder.h"
+#include "copied_plans.h"
 #include "copies.h"
 #include "copies_add.h"
 #include "open.h"
 #include "pass_on.h"
-#include "small_plans.h"
-
-enum { MAX_NODES = 7 };
-
-/* Products, which nobody computes again, and what is cheap beside its result: casts, sums, means
- * and numbers of several results. The last results are outputs; so are some others. */
-static psplit_model *draw_model(dice *d, uint32_t n) {
-  psplit_i_text nodes = {0}, outputs = {0}, text = {0};
-  bool whole[MAX_NODES + 1] = {true}, read[MAX_NODES + 1] = {false};
-  for (uint32_t i = 1; i <= n; i++) {
-    uint32_t a = i - 1 - draw(d, i < 3 ? i : 3), b = draw(d, i);
-    while (!whole[a]) a--;
-    read[a] = whole[i] = true;
-    switch (draw(d, 7)) {
-      case 0:
-      case 1: psplit_i_text_addf(&nodes, "v%u = MatMul (v%u, w)\n", i, a); break;
-      case 2: psplit_i_text_addf(&nodes, "v%u = Neg (v%u)\n", i, a); break;
-      case 3:
-        psplit_i_text_addf(&nodes, "v%u = ReduceMean <axes = [1]> (v%u)\n", i, a);
-        whole[i] = false;
-        break;
-      case 4:
-        psplit_i_text_addf(&nodes,
-                           "p%u, q%u = Split <axis = 0> (v%u)\n"
-                           "v%u = Concat <axis = 0> (q%u, p%u)\n",
-                           i, i, a, i, i, i);
-        break;
-      default: read[b] = true; psplit_i_text_addf(&nodes, "v%u = Add (v%u, v%u)\n", i, a, b);
-    }
-  }
-  for (uint32_t i = 1; i <= n; i++)
-    if (!read[i])
-      psplit_i_text_addf(&outputs, "%sfloat[64,%u] v%u", outputs.n ? ", " : "", whole[i] ? 64 : 1,
-                         i);
-  psplit_i_text_addf(&text,
-                     "<ir_version: 8, opset_import: [\"\": 13]> m (float[64,64] v0) => (%s)"
-                     "<float[64,64] w = random(1)> {%s}",
-                     outputs.bytes, nodes.bytes);
-  psplit_model *model = opened_text(text.bytes);
-  psplit_i_text_fini(&nodes);
-  psplit_i_text_fini(&outputs);
-  psplit_i_text_fini(&text);
-  return model;
-}
-
-typedef struct search {
-  psplit_planner *planner;
-  uint32_t stage[2 * MAX_NODES];
-  int64_t best_ns, plain_ns; /* of all splits, with copies and without */
-} search;
-
-static void judge(search *s) {
-  psplit_planner *planner = s->planner;
-  psplit_diag diag = {0};
-  uint32_t used = 0;
-  for (uint32_t n = 0; n < planner->graph->n_nodes; n++) {
-    planner->stage[n] = s->stage[n];
-    used |= UINT32_C(1) << s->stage[n];
-  }
-  if (used + 1 != UINT32_C(1) << planner->options.n_stages) return;
-  planner->copies.n = 0;
-  planner->plan_holds = false;
-  assert_int_equal(psplit_i_plan_make(planner, &diag), PSPLIT_OK);
-  if (planner->plan->bottleneck_ns < s->plain_ns) s->plain_ns = planner->plan->bottleneck_ns;
-  assert_int_equal(psplit_planner_run(planner, "replicate", &diag), PSPLIT_OK);
-  if (planner->plan->bottleneck_ns < s->best_ns) s->best_ns = planner->plan->bottleneck_ns;
-}
-
-static void place(search *s, uint32_t n) {
-  const psplit_i_graph *graph = s->planner->graph;
-  if (n == graph->n_nodes) {
-    judge(s);
-    return;
-  }
-  uint32_t low = 0;
-  PSPLIT_FOR_EACH_READ(&graph->nodes[n], value) {
-    const uint32_t p = graph->values[value].producer;
-    if (p != PSPLIT_NONE && s->stage[p] > low) low = s->stage[p];
-  }
-  for (uint32_t k = low; k < s->planner->options.n_stages; k++) {
-    s->stage[n] = k;
-    place(s, n + 1);
-  }
-}
 
 typedef struct counts {
   unsigned n_helped, n_tight, n_close; /* the bound is the best, or within a tenth of it */
@@ -134,20 +51,17 @@ static counts compare(uint32_t n_models, bool overlap, psplit_message_latency la
     psplit_planner_options options = options_for(2 + draw(&d, 2), NULL);
     options.overlap = overlap;
     options.message_latency = latency;
-    psplit_model *model = draw_model(&d, 4 + draw(&d, MAX_NODES - 3));
+    psplit_model *model = draw_model(&d, 4 + draw(&d, MOST_NODES - 3));
     psplit_planner *planner = unit_of(model, &options);
-    if (planner->graph->n_nodes <= MAX_NODES + 2 && plan_of(planner)) {
+    if (planner->graph->n_nodes <= MOST_NODES + 2 && plan_of(planner)) {
       psplit_diag diag = {0};
-      psplit_solution *solution = planner->solution;
-      search s = {.planner = planner, .best_ns = INT64_MAX, .plain_ns = INT64_MAX};
-      uint32_t stage[2 * MAX_NODES];
+      copied_search s = {.planner = planner, .best_ns = INT64_MAX, .plain_ns = INT64_MAX};
+      uint32_t stage[2 * MOST_NODES];
       int64_t bound_ns = 0;
       psplit_i_all_copies all;
       assert_int_equal(psplit_i_bound_with_copies(planner, &diag, &bound_ns, stage), PSPLIT_OK);
       try_all(planner, &all);
-      planner->solution = NULL; /* no bound of its own */
-      place(&s, 0);
-      planner->solution = solution;
+      find_best_copied(&s);
       assert_true((planner->passes_on ? all.any_bound_ns : all.bound_ns) <= s.best_ns);
       found.n_better += all.value_ns < s.best_ns;
       if (bound_ns > s.best_ns)
@@ -500,12 +414,12 @@ static void cancelling_ends_it(void **state) {
   dice d = {3, 0};
   const volatile int cancelled = 1;
   psplit_planner_options options = options_for(2, NULL);
-  psplit_model *model = draw_model(&d, MAX_NODES);
+  psplit_model *model = draw_model(&d, MOST_NODES);
   psplit_planner *planner = unit_of(model, &options);
-  uint32_t stage[4 * MAX_NODES];
+  uint32_t stage[4 * MOST_NODES];
   int64_t bound_ns;
   psplit_diag diag = {0};
-  assert_true(plan_of(planner) && planner->graph->n_nodes <= 4 * MAX_NODES);
+  assert_true(plan_of(planner) && planner->graph->n_nodes <= 4 * MOST_NODES);
   planner->options.cancel = &cancelled;
   assert_int_equal(psplit_i_bound_with_copies(planner, &diag, &bound_ns, stage), PSPLIT_CANCELLED);
   assert_int_equal(diag.code, PSPLIT_CANCELLED);
