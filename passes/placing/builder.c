@@ -368,6 +368,12 @@ static psplit_code build_weights(psplit_i_builder *b) {
   return PSPLIT_OK;
 }
 
+/* Whether tensors may take any route. Shared memory is a relaxation of all of them. Charges are not
+ * tensors, so no stage relays them. */
+static bool any_route(const psplit_i_builder *b) {
+  return b->planner->passes_on || (b->charges && b->planner->next_hop);
+}
+
 static psplit_code build_devices(psplit_i_builder *b, const uint64_t *memory_bytes) {
   const psplit_planner *planner = b->planner;
   psplit_device *devices = psplit_i_builder_array(b, planner->options.n_stages, sizeof *devices);
@@ -380,9 +386,8 @@ static psplit_code build_devices(psplit_i_builder *b, const uint64_t *memory_byt
                       .name = psplit_devices_name(planner->devices, d)};
   b->problem.n_devices = planner->options.n_stages;
   b->problem.devices = devices;
-  /* Where stages may relay tensors, shared memory is a relaxation of all possible routes. */
-  b->problem.comm = planner->passes_on ? PSPLIT_COMM_SHARED : PSPLIT_COMM_P2P;
-  b->problem.next_hop = b->any_order || planner->passes_on ? NULL : planner->next_hop;
+  b->problem.comm = any_route(b) ? PSPLIT_COMM_SHARED : PSPLIT_COMM_P2P;
+  b->problem.next_hop = b->any_order || any_route(b) ? NULL : planner->next_hop;
   b->problem.any_device_order = b->any_order;
   b->problem.overlap = planner->options.overlap && !b->layouts_alone;
   b->problem.ticks_per_unit = 1;
@@ -405,7 +410,7 @@ psplit_code psplit_i_builder_build(psplit_i_builder *b, const uint64_t *memory_b
    * times are the same at both ends; or with overlap, where they belong to computation. Then only
    * the plan counts them, and the bound is lower. */
   const bool counted = !b->planner->options.overlap || b->layouts_alone;
-  const bool linked = !b->planner->next_hop || b->planner->passes_on;
+  const bool linked = !b->planner->next_hop || any_route(b);
   if ((b->links.n == 1 || b->any_order || b->link_model) && linked && counted)
     PSPLIT_TRY(psplit_i_layout_prices_find(b->planner, b->arena, b->diag, &b->prices));
   PSPLIT_TRY(build_nets(b));
