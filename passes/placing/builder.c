@@ -219,6 +219,11 @@ static psplit_code build_messages(psplit_i_builder *b, net_list *nets, size_t n_
   return PSPLIT_OK;
 }
 
+/* Whether the stages of a column pay the charge. */
+static bool pays(const psplit_i_charges *charges, uint32_t charge, size_t column) {
+  return !charges->kind_of_column || charges->kind_of_column[column] == charges->kind[charge];
+}
+
 /* Sets the times of each net: for the single kind of link, or for each kind. */
 static psplit_code build_times(psplit_i_builder *b, net_list *nets) {
   psplit_problem *p = &b->problem;
@@ -240,6 +245,7 @@ static psplit_code build_times(psplit_i_builder *b, net_list *nets) {
     const uint32_t charge = nets->charge[e];
     for (size_t c = 0; c < n && nets->charged[e]; c++) {
       if (charge != PSPLIT_NONE) {
+        if (!pays(b->charges, charge, c)) continue;
         ns[e * n + c] = b->charges->send_ns[charge];
         recv_ns[e * n + c] = b->charges->recv_ns[charge];
         continue;

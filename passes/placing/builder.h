@@ -13,6 +13,10 @@ typedef struct psplit_i_charges {
   uint32_t *producer;         /* [n] node */
   uint32_t *off, *reader;     /* nodes: off[n + 1] into reader */
   int64_t *send_ns, *recv_ns; /* [n] */
+  /* Only stages of the charge's kind pay it: [n], and [columns] of times. kind_of_column NULL: all
+   * stages pay all charges. */
+  uint32_t *kind;
+  const uint32_t *kind_of_column;
 } psplit_i_charges;
 
 /* The model of links that differ. AS_THEY_ARE cannot represent the layout prices of cuts. With the

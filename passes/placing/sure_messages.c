@@ -83,12 +83,14 @@ static int64_t compute_behind(path *p, uint32_t node) {
   return ns;
 }
 
-psplit_code psplit_i_add_sure_messages(psplit_i_builder *b, const int64_t *compute_ns,
-                                       int64_t latency_ns, psplit_i_charges *io) {
+psplit_code psplit_i_add_sure_messages(psplit_i_builder *b, const psplit_i_copy_costs *costs,
+                                       uint32_t kind, psplit_i_charges *io) {
   const uint32_t n_nodes = b->planner->graph->n_nodes;
+  const int64_t in_ns = costs->kinds[kind].in.latency_ns;
+  const int64_t out_ns = costs->kinds[kind].out.latency_ns;
   path p = {.b = b,
             .graph = b->planner->graph,
-            .compute_ns = compute_ns,
+            .compute_ns = costs->compute_ns,
             .outlet = PSPLIT_NEW(b->arena, uint32_t, n_nodes),
             .next = PSPLIT_NEW(b->arena, uint32_t, n_nodes),
             .ns = PSPLIT_NEW(b->arena, int64_t, n_nodes),
@@ -103,8 +105,9 @@ psplit_code psplit_i_add_sure_messages(psplit_i_builder *b, const int64_t *compu
     const uint32_t end = io->off[io->n];
     io->producer[io->n] = u;
     io->reader[end] = v;
-    io->recv_ns[io->n] = behind_ns < latency_ns ? behind_ns : latency_ns;
-    io->send_ns[io->n] = p.outlet[u] < MANY ? latency_ns : 0;
+    io->kind[io->n] = kind;
+    io->recv_ns[io->n] = behind_ns < in_ns ? behind_ns : in_ns;
+    io->send_ns[io->n] = p.outlet[u] < MANY ? out_ns : 0;
     io->off[++io->n] = end + 1;
   }
   return PSPLIT_OK;
