@@ -110,19 +110,18 @@ static void print_training(const limits_report *r, const found *f) {
   if (t->least_gradients > 0)
     fprintf(
       r->out,
-      "  on the hardest such loss, one gradient after another takes at least %s of them; %s is "
-      "sure of it after %s\n",
+      "  on the hardest such loss, methods that take one gradient after another need at least %s; "
+      "%s needs at most %s\n",
       count(t->least_gradients, a), t->method, count(t->enough_gradients, b));
   else
-    fprintf(
-      r->out,
-      "  no least number of gradients is proved with its constant; %s is sure of it after %s\n",
-      t->method, count(t->enough_gradients, a));
+    fprintf(r->out,
+            "  the least number of gradients is proved without its constant; %s needs at most %s\n",
+            t->method, count(t->enough_gradients, a));
   if (r->options->loss != PSPLIT_LOSS_NONSMOOTH) {
     fputs("  no other method gains more than a constant in a pipeline of any depth\n", r->out);
     return;
   }
-  fprintf(r->out, "  random smoothing (PPRS) is sure of it after %s steps of %s perturbations\n",
+  fprintf(r->out, "  random smoothing (PPRS) needs at most %s steps of %s perturbations\n",
           count(t->smoothed_gradients, a), count(t->perturbations, b));
   if (t->smoothing_pays_from == 0)
     fputs(
@@ -130,9 +129,12 @@ static void print_training(const limits_report *r, const found *f) {
       "accuracy\n",
       r->out);
   else
-    fprintf(r->out, "  it %s by what is proved: %.3gx the time; it pays from %s stages on\n",
-            t->smoothed_time < t->enough_time ? "pays" : "does not pay here",
-            t->smoothed_time / t->enough_time, count(t->smoothing_pays_from, c));
+    fprintf(
+      r->out,
+      "  by the proved bounds, it takes %.3gx the time and %s; it pays off from %s stages on\n",
+      t->smoothed_time / t->enough_time,
+      t->smoothed_time < t->enough_time ? "pays off" : "does not pay off here",
+      count(t->smoothing_pays_from, c));
 }
 
 static void print_text(const limits_report *r, const found *f) {
@@ -143,26 +145,25 @@ static void print_text(const limits_report *r, const found *f) {
           r->input->n_stages, r->input->n_micro_batches);
   fprintf(r->out, "  no schedule takes less than %.6g%s", (double)s->step_ns / scale, r->unit);
   if (s->device == PSPLIT_NONE)
-    fprintf(r->out, " (one micro-batch's way)");
+    fprintf(r->out, " (one micro-batch through all stages)");
   else
     fprintf(r->out, " (stage %" PRIu32 ")", s->device);
   fprintf(r->out, "; %s takes %.6g%s\n", KINDS[r->input->kind], (double)f->makespan / scale,
           r->unit);
   fprintf(r->out,
           "  speed-up over one device at most %.3fx of %" PRIu32
-          ", %.3fx with ever more "
+          ", %.3fx for any number of "
           "micro-batches; bubble at least %.1f %%\n",
           s->speed_up, r->input->n_stages, s->speed_up_limit, 100 * s->bubble_frac);
-  fprintf(r->out,
-          "  nine tenths of that take %" PRIu32 " micro-batches at least; %s has them from ",
+  fprintf(r->out, "  90 %% of that takes at least %" PRIu32 " micro-batches; %s reaches it ",
           s->micro_batches_90, KINDS[r->input->kind]);
   if (f->n90 == 0)
-    fprintf(r->out, "more than 1024 on\n");
+    fprintf(r->out, "only with more than 1024\n");
   else if (f->peak_bytes > 0)
-    fprintf(r->out, "%" PRIu32 " on, and holds %s for them on stage %" PRIu32 "\n", f->n90,
+    fprintf(r->out, "with %" PRIu32 ", and then holds %s on stage %" PRIu32 "\n", f->n90,
             cli_bytes(f->peak_bytes, a), f->peak_stage);
   else
-    fprintf(r->out, "%" PRIu32 " on\n", f->n90);
+    fprintf(r->out, "with %" PRIu32 "\n", f->n90);
   if (r->options->has_loss) print_training(r, f);
 }
 
