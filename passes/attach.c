@@ -69,7 +69,7 @@ out:
 
 const psplit_i_pass psplit_i_pass_attach = {
   .name = "attach",
-  .help = "group views and shape arithmetic with what they serve",
+  .help = "group views and shape arithmetic with their users",
   .needs = PSPLIT_I_FACT_COSTS | PSPLIT_I_FACT_LIVE | PSPLIT_I_FACT_GROUPS,
   .keeps = ~(unsigned)PSPLIT_I_FACT_STAGES,
   .run = run,

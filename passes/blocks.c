@@ -62,7 +62,7 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
 
 const psplit_i_pass psplit_i_pass_blocks = {
   .name = "blocks",
-  .help = "keep blocks that repeat, such as layers, whole",
+  .help = "keep repeated blocks, such as layers, whole",
   .needs = PSPLIT_I_FACT_LIVE | PSPLIT_I_FACT_GROUPS,
   .keeps = ~(unsigned)PSPLIT_I_FACT_STAGES,
   .run = run,

@@ -289,14 +289,14 @@ out:
 
 static const psplit_i_option OPTIONS[] = {
   [OPTION_MAX_NODES] = {"max_nodes", PSPLIT_I_OPTION_INT, "10000", 1, 4e9,
-                        "most supernodes that are left"},
+                        "maximum number of supernodes that are left"},
   [OPTION_EXACT] = {"exact", PSPLIT_I_OPTION_BOOL, "false", 0, 0,
-                    "merge what some best split keeps together even where there is room"},
+                    "apply lossless merges even below max_nodes"},
 };
 
 const psplit_i_pass psplit_i_pass_coarsen = {
   .name = "coarsen",
-  .help = "merge supernodes until a bounded number is left",
+  .help = "merge supernodes until at most max_nodes are left",
   .needs = PSPLIT_I_FACT_COSTS | PSPLIT_I_FACT_LIVE | PSPLIT_I_FACT_GROUPS,
   .keeps = ~(unsigned)PSPLIT_I_FACT_STAGES,
   .options = OPTIONS,

@@ -238,7 +238,7 @@ out:
 
 const psplit_i_pass psplit_i_pass_cost = {
   .name = "cost",
-  .help = "give every node its time on every device",
+  .help = "estimate the time of every node on every device",
   .needs = PSPLIT_I_FACT_SHAPES | PSPLIT_I_FACT_LIVE,
   .keeps = ~0u,
   .makes = PSPLIT_I_FACT_COSTS,

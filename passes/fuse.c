@@ -180,7 +180,7 @@ out:
 
 static const psplit_i_option OPTIONS[] = {
   [OPTION_PATTERNS] = {"patterns", PSPLIT_I_OPTION_TEXT, "", 0, 0,
-                       "file of further patterns; see docs/passes.md"},
+                       "file with additional patterns; see docs/passes.md"},
 };
 
 const psplit_i_pass psplit_i_pass_fuse = {

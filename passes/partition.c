@@ -235,14 +235,15 @@ static psplit_code run(psplit_planner *planner, const psplit_i_option_value *val
 
 static const psplit_i_option OPTIONS[] = {
   [OPTION_SOLVER] = {"solver", PSPLIT_I_OPTION_TEXT, "auto", 0, 0, PSPLIT_I_SOLVERS_ASKED},
-  [OPTION_GAP] = {"gap", PSPLIT_I_OPTION_REAL, "0", 0, 1, "stop at this relative gap"},
+  [OPTION_GAP] = {"gap", PSPLIT_I_OPTION_REAL, "0", 0, 1,
+                  "stop once value and bound are within this fraction"},
   [OPTION_TIME_LIMIT] = {"time_limit", PSPLIT_I_OPTION_REAL, "-1", -1, 1e9,
-                         "seconds; -1: as for the whole plan"},
+                         "seconds; -1: the limit of the whole plan"},
 };
 
 const psplit_i_pass psplit_i_pass_partition = {
   .name = "partition",
-  .help = "assign supernodes to stages, minimising the slowest one",
+  .help = "assign supernodes to stages, minimising the objective",
   .needs = PSPLIT_I_FACT_SHAPES | PSPLIT_I_FACT_COSTS | PSPLIT_I_FACT_LIVE | PSPLIT_I_FACT_GROUPS,
   .keeps = ~0u,
   .makes = PSPLIT_I_FACT_STAGES,

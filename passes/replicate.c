@@ -304,7 +304,7 @@ out:
 
 const psplit_i_pass psplit_i_pass_replicate = {
   .name = "replicate",
-  .help = "compute a node again where that is cheaper than receiving its result",
+  .help = "recompute nodes where that is cheaper than receiving their results",
   .needs = PSPLIT_I_FACT_SHAPES | PSPLIT_I_FACT_COSTS | PSPLIT_I_FACT_LIVE | PSPLIT_I_FACT_STAGES,
   .keeps = ~0u,
   .run = run,
