@@ -39,6 +39,7 @@ typedef struct split_request {
   training_options training;
   psplit_emit_options emit;
   plan_report report;
+  bool has_more; /* options besides --clean and those of all commands */
   bool plan_only, json, print_pipeline, help_passes, verify, quiet;
   const psplit_model *opened; /* MODEL */
   psplit_training *trained;   /* with --training */

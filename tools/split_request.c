@@ -308,7 +308,7 @@ static int check_runs(const split_request *r) {
 
 static int check(split_request *r, int argc, char **argv) {
   if (r->print_pipeline || r->help_passes) return 0;
-  if (r->clean && (optind != argc || r->directory || r->plan_only))
+  if (r->clean && (optind != argc || r->has_more))
     return cli_usage(&PROGRAM, "--clean DIR excludes all other options");
   if (r->clean) return 0;
   int status = plan_model(&PROGRAM, &r->plan, argc, argv, &r->model);
@@ -334,6 +334,7 @@ int split_parse(split_request *r, int argc, char **argv) {
   for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;) {
     if (id == CLI_BAD || !parse_option(r, id, (char *)(uintptr_t)argument))
       return cli_exit_status(PSPLIT_USAGE);
+    r->has_more |= id != OPT_CLEAN && id != 'q';
   }
   r->emit.n_threads = r->plan.planner.n_threads;
   r->plan.planner.n_micro_batches = r->n_micro_batches;
