@@ -77,7 +77,7 @@ static void print_report(const char *path, const char *model, const psplit_merge
   printf("\n");
   if (!model) return;
   if (!v->n_changed)
-    printf("it is %s: every stage is unchanged\n", model);
+    printf("it is equivalent to %s: every stage is unchanged\n", model);
   else if (v->n_changed == report->n_stages)
     printf("no stage is unchanged from %s\n%s", model, changes);
   else

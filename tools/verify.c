@@ -101,7 +101,7 @@ static int verify_weights(const char *path, const char *of, const psplit_read_op
   if (code == PSPLIT_OK && list.failed) code = cli_nomem(&diag);
   if (code == PSPLIT_OK) code = cli_cancel_no_more(&diag);
   if (code == PSPLIT_OK && !quiet)
-    printf("%s is %s but for the values of %" PRIu32 " of %" PRIu32
+    printf("%s equals %s except for the values of %" PRIu32 " of %" PRIu32
            " initializers, %s of data compared%s\n%s",
            path, of, report.n_changed, report.n_initializers,
            cli_bytes(report.compared_bytes, bytes), report.n_changed ? ":" : "", names);
@@ -185,16 +185,17 @@ static void print_report(const request *r, const psplit_verify_report *report) {
   cli_bytes(report->weight_bytes, bytes);
   cli_counted(report->n_nodes, "node", nodes);
   if (r->one_file)
-    printf("%s is %s: %s, %s of weights compared\n", r->path, r->model, nodes, bytes);
+    printf("%s is equivalent to %s: %s, %s of weights compared\n", r->path, r->model, nodes, bytes);
   else
-    printf("%s is %s%s: %s, %s (%" PRIu32 " duplicated), %s, %s of weights compared\n", r->path,
-           r->model,
-           report->n_assumed ? " where the conditions hold that pipeline.json assumes" : "",
+    printf("%s is equivalent to %s%s: %s, %s (%" PRIu32
+           " duplicated), %s, %s of weights compared\n",
+           r->path, r->model,
+           report->n_assumed ? " if the conditions have the values that pipeline.json assumes" : "",
            cli_counted(report->n_stages, "stage", stages), nodes, report->n_duplicates,
            cli_counted(report->n_transfers, "transfer", transfers), bytes);
   if (report->trains)
     printf("and trains it: the gradients of %" PRIu32
-           " weights, and their updates, are what the rules give\n",
+           " weights and their updates are those of the rules\n",
            report->n_trained);
 }
 

@@ -46,7 +46,7 @@ def main():
         write("other.onnx", "1, 2", "3, 5", "Mul")
         got = run("new.onnx", "--weights-of", "old.onnx")
         check("the weights that differ are listed",
-              got[0] == 0 and got[1].startswith("new.onnx is old.onnx but for the values of 1 of 2 "
+              got[0] == 0 and got[1].startswith("new.onnx equals old.onnx except for the values of 1 of 2 "
                                                 "initializers, ") and got[1].endswith(":\n  b\n"),
               str(got))
         got = run("old.onnx", "--weights-of", "old.onnx")
