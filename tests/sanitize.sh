@@ -3,8 +3,8 @@
 #
 # AddressSanitizer and UndefinedBehaviorSanitizer (build-asan/) over the suites below and the
 # end-to-end tests of two small models; ThreadSanitizer (build-tsan/) over unit and golden, which run
-# the threaded parts at 1 and 8 threads, serve, and runs of stages as threads. Builds with clang what is not built;
-# packages and models are those that tests/run.sh installs. Status 0 only if every test passed.
+# the threaded parts at 1 and 8 threads, serve, and runs of stages as threads, of generating too. Builds with clang
+# what is not built; packages and models are those that tests/run.sh installs. Status 0 only if every test passed.
 set -eu
 cd "$(dirname "$0")/.."
 PSPLIT_MODEL_CACHE=${PSPLIT_MODEL_CACHE:-$PWD/.cache/models}
@@ -13,8 +13,8 @@ ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:strict_string_checks=1:fast_unwind_o
 LSAN_OPTIONS=${LSAN_OPTIONS:-suppressions=$PWD/tests/lsan.supp:print_suppressions=0}
 UBSAN_OPTIONS=${UBSAN_OPTIONS:-halt_on_error=1:print_stacktrace=1}
 # libomp is not instrumented: what its own threads do to each other is not ours to judge. A server that a stage keeps
-# from its end leaves its threads, which is tested.
-TSAN_OPTIONS=${TSAN_OPTIONS:-ignore_noninstrumented_modules=1:report_thread_leaks=0}
+# from its end leaves its threads, which is tested; so is how soon a command ends, so it does not sleep at its end.
+TSAN_OPTIONS=${TSAN_OPTIONS:-ignore_noninstrumented_modules=1:report_thread_leaks=0:atexit_sleep_ms=0}
 export PSPLIT_MODEL_CACHE ASAN_OPTIONS LSAN_OPTIONS UBSAN_OPTIONS TSAN_OPTIONS
 status=0
 
@@ -44,5 +44,6 @@ libomp=$(ldd build-tsan/libpsplit.so | awk '/libomp/ { print $3 }')
 OMP_TOOL_LIBRARIES=$(dirname "$(readlink -f "$libomp")")/libarcher.so
 export OMP_TOOL_LIBRARIES
 run build-tsan --suite unit --suite golden --suite serve
-run build-tsan service bounded stream replicas one_device sessions resume train train-faults
+run build-tsan service bounded stream replicas one_device sessions resume train train-faults interrupt-twice
+run build-tsan generate odd-decoders encoded-made
 exit $status
