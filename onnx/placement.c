@@ -16,7 +16,8 @@ static const Onnx__DeviceConfigurationProto *find_configuration(const psplit_mod
   return NULL;
 }
 
-static psplit_code no_configuration(const psplit_model *model, const char *name,
+/* A mistake of the caller who asked for it, or else of the nodes. */
+static psplit_code no_configuration(const psplit_model *model, const char *name, bool is_asked,
                                     psplit_i_arena *arena, psplit_diag *diag) {
   const size_t n = model->proto->n_configuration;
   const char **names = PSPLIT_NEW(arena, const char *, n);
@@ -28,7 +29,8 @@ static psplit_code no_configuration(const psplit_model *model, const char *name,
   const psplit_code code =
     known.failed
       ? psplit_i_nomem(diag)
-      : psplit_i_fail_about(diag, PSPLIT_INVALID, PSPLIT_I_HELPS(IGNORE_ANNOTATIONS),
+      : psplit_i_fail_about(diag, is_asked ? PSPLIT_USAGE : PSPLIT_INVALID,
+                            PSPLIT_I_HELPS(IGNORE_ANNOTATIONS),
                             "the model has no configuration \"%s\"%s", name, known.bytes);
   psplit_i_text_fini(&known);
   return code;
@@ -125,11 +127,12 @@ psplit_code psplit_i_placement_read(const psplit_i_graph *graph, const char *nam
   psplit_i_arena arena;
   psplit_i_arena_init(&arena, 0);
   for (uint32_t n = 0; n < graph->n_nodes; n++) out_stage[n] = PSPLIT_NONE;
+  const bool is_asked = name != NULL;
   if (!name) PSPLIT_TRY(only_configuration(graph, &arena, diag, &name));
   if (out_any) *out_any = false;
   if (!name) goto out;
   const Onnx__DeviceConfigurationProto *configuration = find_configuration(graph->model, name);
-  if (!configuration) PSPLIT_TRY(no_configuration(graph->model, name, &arena, diag));
+  if (!configuration) PSPLIT_TRY(no_configuration(graph->model, name, is_asked, &arena, diag));
   for (size_t p = 0; p < graph->model->placed_nodes.n; p++) {
     const uint32_t n = graph->model->placed_nodes.items[p];
     PSPLIT_TRY(read_node(graph, n, configuration, &arena, diag, &out_stage[n]));

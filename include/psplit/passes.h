@@ -185,11 +185,11 @@ static inline void psplit_planner_options_init(psplit_planner_options *options) 
 }
 
 /* The model must outlive the planner, and so must the options' strings, devices and logger. Errors:
- * USAGE (a dimension or a state that the model does not have, a pin that is not PATTERN=STAGE, an
- * invalid text of pins, a pattern without a match, a working point for a model that is not a
- * decoder, annotations with more stages or of several configurations), UNSUPPORTED (overlap with
- * latency or training; fill-drain without training, with two kinds of steps or a certificate),
- * INVALID (annotations that violate a rule), NOMEM. */
+ * USAGE (a dimension, a state or a configuration that the model does not have, a pin that is not
+ * PATTERN=STAGE, an invalid text of pins, a pattern without a match, a working point for a model
+ * that is not a decoder, annotations with more stages or of several configurations), UNSUPPORTED
+ * (overlap with latency or training; fill-drain without training, with two kinds of steps or a
+ * certificate), INVALID (annotations that violate a rule), NOMEM. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_planner_create(const psplit_model *model,
                                                              const psplit_planner_options *options,
                                                              psplit_diag *diag,
