@@ -127,27 +127,28 @@ out:
 
 psplit_code psplit_i_bound_any_route(const psplit_problem *problem,
                                      const psplit_partition_options *options,
-                                     psplit_i_measure measure, void *with, int64_t *io_bound_ns,
-                                     int64_t *io_value_ns, uint64_t *io_n_ops, psplit_diag *diag) {
+                                     psplit_i_measure measure, void *with,
+                                     psplit_i_optimum_range *io_range, uint64_t *io_n_ops,
+                                     psplit_diag *diag) {
   psplit_code code;
   psplit_problem merged;
   any_route a = {
     .problem = &merged, .options = options, .budget = psplit_i_budget_of(options), .diag = diag};
   a.most = psplit_i_budget_left(&a.budget);
-  int64_t top = *io_value_ns; /* some split may be below it, or the program does not know */
+  int64_t top = io_range->value_ns; /* some split may be below it, or the program does not know */
   psplit_i_arena_init(&a.arena, 0);
   a.stage = psplit_i_arena_array(&a.arena, problem->n_nodes, sizeof *a.stage);
   if (!a.stage) PSPLIT_FAIL(psplit_i_nomem(diag));
   PSPLIT_TRY(merge(problem, options, &a.arena, diag, &merged));
-  for (uint32_t i = 0; i < MOST_LIMITS && *io_bound_ns < top; i++) {
+  for (uint32_t i = 0; i < MOST_LIMITS && io_range->bound_ns < top; i++) {
     /* Just below the value, as long as that goes down; then between. */
-    const int64_t limit =
-      top == *io_value_ns ? top - 1 : *io_bound_ns + (top - 1 - *io_bound_ns) / 2;
+    const int64_t below = io_range->bound_ns;
+    const int64_t limit = top == io_range->value_ns ? top - 1 : below + (top - 1 - below) / 2;
     psplit_i_verdict verdict;
     if (psplit_i_expired(&a.budget)) break;
     PSPLIT_TRY(decide(&a, limit, &verdict));
     if (verdict == PSPLIT_I_NO) {
-      *io_bound_ns = limit + 1;
+      io_range->bound_ns = limit + 1;
       continue;
     }
     top = limit;
@@ -155,8 +156,8 @@ psplit_code psplit_i_bound_any_route(const psplit_problem *problem,
     if (verdict == PSPLIT_I_UNKNOWN) continue;
     int64_t ns;
     PSPLIT_TRY(measure(with, a.stage, diag, &ns));
-    if (ns < *io_value_ns) *io_value_ns = ns;
-    if (*io_value_ns <= limit) top = *io_value_ns;
+    if (ns < io_range->value_ns) io_range->value_ns = ns;
+    if (io_range->value_ns <= limit) top = io_range->value_ns;
   }
 out:
   if (io_n_ops) *io_n_ops = psplit_i_sat_add_u64(*io_n_ops, a.budget.spent);

@@ -334,10 +334,8 @@ static psplit_code give(vectors *s, psplit_i_arena *arena, psplit_i_multipliers 
 
 psplit_code psplit_i_cluster_vectors(const psplit_i_pairs *pairs, uint32_t n_dims,
                                      uint32_t n_rounds, double least, psplit_i_budget *budget,
-                                     psplit_i_arena *arena, psplit_i_multipliers *out,
-                                     double *out_about) {
+                                     psplit_i_arena *arena, psplit_i_multipliers *out) {
   vectors s = {.pairs = pairs, .n = pairs->n, .r = n_dims};
-  *out_about = 0;
   *out = (psplit_i_multipliers){0};
   if (!vectors_init(&s, arena)) return PSPLIT_NOMEM;
   const size_t bytes = (size_t)s.n * s.r * sizeof *s.v;
@@ -350,6 +348,6 @@ psplit_code psplit_i_cluster_vectors(const psplit_i_pairs *pairs, uint32_t n_dim
     turn_back(&s);
     if (k >= FIRST_LOOK && k % NEXT_LOOK == 0 && primal(&s) < MOST_RISE * least) return PSPLIT_OK;
   }
-  *out_about = dual(&s);
+  out->about = dual(&s);
   return give(&s, arena, out);
 }

@@ -31,6 +31,7 @@ typedef struct psplit_i_multipliers {
   double *price; /* [n] of clusters */
   double *row;   /* [n] >= 0, of what a cluster's part weighs */
   double *wide;  /* [n x n_dims] of how many parts there are: 0 where a cluster weighs nothing */
+  double about;  /* roughly the bound that they prove; 0: there are none */
 } psplit_i_multipliers;
 
 /* Dimensions that solutions for n clusters and so many parts need. */
@@ -38,11 +39,11 @@ uint32_t psplit_i_vector_dims(uint32_t n, uint32_t n_parts);
 /* Operations that a round takes. */
 uint64_t psplit_i_vector_ops(const psplit_i_pairs *pairs, uint32_t n_dims);
 
-/* Makes multipliers, in the arena; *out_about is roughly the bound that they will prove. Ends
- * early, with 0, when that will not reach `least`. Errors: NOMEM. */
+/* Makes multipliers, in the arena. Ends early, without any, when their bound will not reach
+ * `least`. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_cluster_vectors(const psplit_i_pairs *pairs, uint32_t n_dims,
                                                      uint32_t n_rounds, double least,
                                                      psplit_i_budget *budget, psplit_i_arena *arena,
-                                                     psplit_i_multipliers *out, double *out_about);
+                                                     psplit_i_multipliers *out);
 
 #endif

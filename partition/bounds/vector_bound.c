@@ -34,7 +34,7 @@ psplit_code psplit_i_bound_vectors(const psplit_i_bound_query *query, psplit_i_b
   psplit_i_pairs pairs;
   psplit_i_pair_units units;
   psplit_i_multipliers multipliers;
-  double about, proved;
+  double proved;
   psplit_code code;
   if (!suits(query) || limit <= *inout_bound) return PSPLIT_OK;
   psplit_i_arena_init(&arena, 0);
@@ -45,8 +45,8 @@ psplit_code psplit_i_bound_vectors(const psplit_i_bound_query *query, psplit_i_b
   /* What is cut has to cost more than that, or nothing is gained. */
   const double least = (double)*inout_bound * m->n_stages - (double)m->total_min_time;
   PSPLIT_TRY(psplit_i_cluster_vectors(&pairs, n_dims, n_rounds, least / units.cost, budget, &arena,
-                                      &multipliers, &about));
-  if (!(about > 0)) goto out;
+                                      &multipliers));
+  if (!(multipliers.about > 0)) goto out;
   PSPLIT_TRY(psplit_i_cut_proof(&pairs, &multipliers, budget, &proved));
   const double cut = proved * units.cost;
   if (cut >= (double)PSPLIT_I_INF || !(cut > 0)) goto out;

@@ -137,7 +137,7 @@ static void write_all(const psplit_i_prover *b, const psplit_solution *solution,
 psplit_code psplit_i_certificate_make(const psplit_problem *problem,
                                       const psplit_partition_options *given,
                                       const psplit_solution *solution, const uint32_t *next_hop,
-                                      psplit_diag *diag, char **out_text, size_t *out_n,
+                                      psplit_diag *diag, psplit_i_text *out_text,
                                       int64_t *out_bound_ns) {
   psplit_diag own = {0};
   if (!diag) diag = &own;
@@ -172,8 +172,7 @@ psplit_code psplit_i_certificate_make(const psplit_problem *problem,
     PSPLIT_TRY(psplit_i_write_routes(problem, solution, next_hop, &b.arena, &lines, &value_ns));
   write_all(&b, solution, value_ns, &whole, &lines, &text);
   PSPLIT_TRY(text.failed || lines.failed ? PSPLIT_NOMEM : PSPLIT_OK);
-  *out_text = text.bytes;
-  *out_n = text.n;
+  *out_text = text;
   *out_bound_ns = b.bound;
   text = (psplit_i_text){0};
 out:
@@ -189,6 +188,11 @@ psplit_code psplit_certificate_make(const psplit_problem *problem,
                                     const psplit_partition_options *options,
                                     const psplit_solution *solution, psplit_diag *diag,
                                     char **out_text, size_t *out_n, int64_t *out_bound_ns) {
-  return psplit_i_certificate_make(problem, options, solution, NULL, diag, out_text, out_n,
-                                   out_bound_ns);
+  psplit_i_text text;
+  const psplit_code code =
+    psplit_i_certificate_make(problem, options, solution, NULL, diag, &text, out_bound_ns);
+  if (code != PSPLIT_OK) return code;
+  *out_text = text.bytes;
+  *out_n = text.n;
+  return PSPLIT_OK;
 }

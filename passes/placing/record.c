@@ -103,6 +103,7 @@ psplit_code psplit_planner_certificate(const psplit_planner *planner, psplit_dia
   const psplit_i_solved *solved = find(planner);
   psplit_problem *problem;
   psplit_certified made = {0};
+  psplit_i_text certificate;
   psplit_code code =
     psplit_problem_parse_json(solved->problem, solved->n, "the bare problem", diag, &problem);
   if (code != PSPLIT_OK) return code;
@@ -118,10 +119,12 @@ psplit_code psplit_planner_certificate(const psplit_planner *planner, psplit_dia
   psplit_problem relayed = *problem;
   if (n) relayed.next_hop = next_hop;
   code = psplit_i_certificate_make(&relayed, &solved->options, solved->solution, solved->ways, diag,
-                                   &made.certificate, &made.n_certificate, &made.bound_ns);
+                                   &certificate, &made.bound_ns);
   free(next_hop);
   psplit_problem_destroy(problem);
   if (code != PSPLIT_OK) return code;
+  made.certificate = certificate.bytes;
+  made.n_certificate = certificate.n;
   made.problem = copy(solved->problem, solved->n + 1);
   made.n_problem = solved->n;
   if (!made.problem) {

@@ -112,17 +112,16 @@ static psplit_code close_in(trial *t, const psplit_problem *problem, psplit_diag
   psplit_code code;
   psplit_partition_options options;
   psplit_solution *solution = t->best->solution;
-  int64_t bound_ns = solution->lower_bound_ns, value_ns = t->best->slowest_ns;
-  if (value_ns == INT64_MAX || value_ns <= bound_ns) return PSPLIT_OK;
+  psplit_i_optimum_range range = {solution->lower_bound_ns, t->best->slowest_ns};
+  if (range.value_ns == INT64_MAX || range.value_ns <= range.bound_ns) return PSPLIT_OK;
   if (!solution->proved_optimal && t->best->n_groups > LARGE)
     return PSPLIT_OK; /* the program would not get far */
   psplit_i_partition_options(t->planner, ANY_WAY, &options);
   options.logger = NULL;
   uint64_t n_ops = 0;
-  code = psplit_i_bound_any_route(problem, &options, measure_split, t, &bound_ns, &value_ns, &n_ops,
-                                  diag);
+  code = psplit_i_bound_any_route(problem, &options, measure_split, t, &range, &n_ops, diag);
   psplit_i_plan_spend(t->planner, n_ops);
-  if (code == PSPLIT_OK) raise_bound(t, &options, bound_ns, PSPLIT_I_SOLVER_EXACT);
+  if (code == PSPLIT_OK) raise_bound(t, &options, range.bound_ns, PSPLIT_I_SOLVER_EXACT);
   return code;
 }
 

@@ -135,17 +135,16 @@ static psplit_code measure(void *with, const uint32_t *stage, psplit_diag *diag,
 static int64_t certified(const psplit_problem *p, const psplit_partition_options *o,
                          psplit_solution *shared, int64_t aim) {
   psplit_diag diag = {0};
-  char *text;
-  size_t n;
+  psplit_i_text text;
   int64_t bound;
   const int64_t before = shared->lower_bound_ns;
   uint32_t straight[PAIRS];
   for (uint32_t k = 0; k < PAIRS; k++) straight[k] = k % STAGES;
   shared->lower_bound_ns = aim;
-  assert_int_equal(psplit_i_certificate_make(p, o, shared, straight, &diag, &text, &n, &bound),
+  assert_int_equal(psplit_i_certificate_make(p, o, shared, straight, &diag, &text, &bound),
                    PSPLIT_OK);
   shared->lower_bound_ns = before;
-  free(text);
+  psplit_i_text_fini(&text);
   return bound;
 }
 
@@ -169,13 +168,15 @@ static void no_way_is_below_the_bound(void **state) {
       if (best == INT64_MAX) continue;
       psplit_solution *shared;
       assert_int_equal(psplit_partition_solve(&p, &o, &diag, &shared), PSPLIT_OK);
-      int64_t bound = shared->lower_bound_ns, value = best + 50, at_once = 0;
+      psplit_i_optimum_range range = {shared->lower_bound_ns, best + 50};
+      int64_t at_once = 0;
       assert_int_equal(psplit_i_bound_any_route_at_once(&p, &o, &at_once, &diag), PSPLIT_OK);
       if (at_once > best)
         fail_msg("seed %u, shape %d: bound %lld of work and messages, optimum %lld", seed,
                  (int)kind, (long long)at_once, (long long)best);
-      assert_int_equal(psplit_i_bound_any_route(&p, &o, measure, &p, &bound, &value, NULL, &diag),
+      assert_int_equal(psplit_i_bound_any_route(&p, &o, measure, &p, &range, NULL, &diag),
                        PSPLIT_OK);
+      const int64_t bound = range.bound_ns, value = range.value_ns;
       if (bound > best || value < best || bound < shared->lower_bound_ns)
         fail_msg(
           "seed %u, shape %d: bound by shared memory %lld <= bound %lld <= optimum %lld <= "
@@ -274,17 +275,15 @@ static void equal_branches_are_in_order_whatever_the_ways(void **state) {
     psplit_partition_options_init(&o);
     o.require_nonempty = true;
     o.n_threads = 1;
-    int64_t bound = 0;
     const int64_t best = least_of_all_splits(&f.problem, STAGES, best_ways_of_all, NULL);
-    int64_t value = best;
+    psplit_i_optimum_range range = {0, best};
     assert_int_equal(
-      psplit_i_bound_any_route(&f.problem, &o, measure, &f.problem, &bound, &value, NULL, NULL),
-      PSPLIT_OK);
-    if (bound > best || value != best)
+      psplit_i_bound_any_route(&f.problem, &o, measure, &f.problem, &range, NULL, NULL), PSPLIT_OK);
+    if (range.bound_ns > best || range.value_ns != best)
       fail_msg("seed %u: bound %lld <= optimum %lld = value %lld does not hold", seed,
-               (long long)bound, (long long)best, (long long)value);
+               (long long)range.bound_ns, (long long)best, (long long)range.value_ns);
     n_cases++;
-    n_proved += bound == best;
+    n_proved += range.bound_ns == best;
   }
   print_message("# of %u fans %u are proved\n", n_cases, n_proved);
   assert_true(n_proved > n_cases / 3);
@@ -304,11 +303,10 @@ static void a_fan_of_equal_branches_is_decided(void **state) {
   uint32_t stage[MOST_BRANCHES + 2];
   for (uint32_t v = 0; v < f.problem.n_nodes; v++) stage[v] = v * STAGES / f.problem.n_nodes;
   assert_int_equal(psplit_i_bound_any_route_at_once(&f.problem, &o, &at_once, NULL), PSPLIT_OK);
-  int64_t bound = at_once, value = best_ways(&f.problem, stage);
+  psplit_i_optimum_range range = {at_once, best_ways(&f.problem, stage)};
   assert_int_equal(
-    psplit_i_bound_any_route(&f.problem, &o, measure, &f.problem, &bound, &value, NULL, NULL),
-    PSPLIT_OK);
-  assert_true(bound > at_once && bound <= value);
+    psplit_i_bound_any_route(&f.problem, &o, measure, &f.problem, &range, NULL, NULL), PSPLIT_OK);
+  assert_true(range.bound_ns > at_once && range.bound_ns <= range.value_ns);
 }
 
 /* The verdict on splits whose tensors go by any way, and the steps that it takes. */

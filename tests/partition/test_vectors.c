@@ -108,14 +108,13 @@ static void no_division_cuts_less(void **state) {
     few f;
     psplit_i_arena arena;
     psplit_i_multipliers m;
-    double about;
     psplit_i_budget budget = psplit_i_budget_unlimited();
     draw_state = seed;
     draw_few(&f);
     const double truth = least_cut(&f);
     psplit_i_arena_init(&arena, 0);
     assert_int_equal(psplit_i_cluster_vectors(&f.pairs, psplit_i_vector_dims(f.pairs.n, 4), 120, 0,
-                                              &budget, &arena, &m, &about),
+                                              &budget, &arena, &m),
                      PSPLIT_OK);
     const double found = m.n_dims > 0 ? proved(&f, &m) : 0; /* none: nothing can be cut */
     if (found > truth) fail_msg("seed %u: %f, and %f is cut", seed, found, truth);
