@@ -312,13 +312,14 @@ void psplit_i_gradient_reverse_sequence(psplit_i_at *at) {
   give(at, 0, op2(at, "ReverseSequence", grad(at), lengths));
 }
 
-/* ---- Gather and Scatter ---- */
+/* ---- Gather ---- */
 
 static ref scatter_nd(psplit_i_at *at, ref shape, ref indices, ref what) {
   return psplit_i_scattered(at, shape, indices, what, PSPLIT_BY_INDEX);
 }
 
-/* One constant index along an axis of known size: zeros on both sides. */
+/* Gather with one constant index along an axis of known size: pads the gradient with zeros on both
+ * sides. Returns false if this is another case. */
 static bool gather_one(psplit_i_at *at, int32_t axis, int32_t rank) {
   int64_t index, size, pads[2 * PSPLIT_MAX_RANK] = {0};
   uint32_t n;
@@ -348,7 +349,7 @@ void psplit_i_gradient_gather(psplit_i_at *at) {
     give(at, 0, scatter_nd(at, shape, indices, grad(at)));
     return;
   }
-  /* The axes of the indices to the front, and back where they came from. */
+  /* Moves the axes of the indices to the front, and afterwards back. */
   int64_t g_perm[PSPLIT_MAX_RANK], to_front[PSPLIT_MAX_RANK], back[PSPLIT_MAX_RANK];
   int32_t n = 0;
   if (rank + index_rank - 1 > PSPLIT_MAX_RANK) return;
@@ -381,112 +382,7 @@ void psplit_i_gradient_gather_nd(psplit_i_at *at) {
   scatter_back(at, places, grad(at));
 }
 
-/* What ScatterElements and ScatterND do with updates. */
-typedef enum reduction { REPLACES, ADDS, MULTIPLIES, TAKES_EXTREMUM, UNKNOWN } reduction;
-
-typedef struct scatter {
-  psplit_i_at *at;
-  const char *op, *gather;
-  int64_t axis;
-  bool by_index;
-  ref indices;
-} scatter;
-
-static reduction reduction_of(psplit_i_at *at) {
-  const char *text;
-  size_t n;
-  if (!psplit_i_attr_string(at->node, "reduction", &text, &n) ||
-      psplit_i_text_equals(at, "reduction", "none"))
-    return REPLACES;
-  if (psplit_i_text_equals(at, "reduction", "add")) return ADDS;
-  if (psplit_i_text_equals(at, "reduction", "mul")) return MULTIPLIES;
-  if (psplit_i_text_equals(at, "reduction", "max") || psplit_i_text_equals(at, "reduction", "min"))
-    return TAKES_EXTREMUM;
-  psplit_i_refuse(at, "its reduction is not known");
-  return UNKNOWN;
-}
-
-/* The elements of `a`, of the data's shape, that updates go to. */
-static ref gather_of(const scatter *s, ref a) {
-  if (!s->by_index) with_int(s->at, "axis", s->axis);
-  return op2(s->at, s->gather, a, s->indices);
-}
-
-static ref scatter_of(const scatter *s, ref data, ref updates, const char *how) {
-  if (!s->by_index) with_int(s->at, "axis", s->axis);
-  if (how) with_text(s->at, "reduction", how);
-  return op3(s->at, s->op, data, s->indices, updates);
-}
-
-/* Shared evenly by data and updates that are the maximum or minimum. */
-static void scatter_extremum(const scatter *s) {
-  psplit_i_at *at = s->at;
-  const ref y = out(at, 0), best = gather_of(s, y);
-  const ref data_is = indicator(at, op2(at, "Equal", in(at, 0), y));
-  const ref update_is = indicator(at, op2(at, "Equal", in(at, 2), best));
-  const ref share = quotient(at, grad(at), scatter_of(s, data_is, update_is, "add"));
-  if (wanted(at, 0)) give(at, 0, mul(at, share, data_is));
-  if (wanted(at, 2)) give(at, 2, mul(at, gather_of(s, share), update_is));
-}
-
-/* `a`, with 1 for its zeros; whether each is one. */
-static ref without_zeros(psplit_i_at *at, ref a, ref *out_is_zero) {
-  const ref zero = op2(at, "Equal", a, number(at, 0));
-  *out_is_zero = indicator(at, zero);
-  return choose(at, zero, number(at, 1), a);
-}
-
-/* The product of the others, 0 where one of them is. */
-static ref others(psplit_i_at *at, ref product_of_all, ref zeros, ref factor, ref is_zero) {
-  const ref alone = op2(at, "Equal", sub(at, zeros, is_zero), number(at, 0));
-  return choose(at, alone, quotient(at, product_of_all, factor), number(at, 0));
-}
-
-static void scatter_product(const scatter *s) {
-  psplit_i_at *at = s->at;
-  ref data_zero, update_zero;
-  const ref data = without_zeros(at, in(at, 0), &data_zero);
-  const ref update = without_zeros(at, in(at, 2), &update_zero);
-  const ref all = scatter_of(s, data, update, "mul");
-  const ref zeros = scatter_of(s, data_zero, update_zero, "add");
-  if (wanted(at, 0)) give(at, 0, mul(at, grad(at), others(at, all, zeros, data, data_zero)));
-  if (!wanted(at, 2)) return;
-  const ref g = gather_of(s, grad(at)), all_there = gather_of(s, all);
-  const ref zeros_there = gather_of(s, zeros);
-  give(at, 2, mul(at, g, others(at, all_there, zeros_there, update, update_zero)));
-}
-
-static void scatter_rule(scatter *s) {
-  psplit_i_at *at = s->at;
-  const reduction how = reduction_of(at);
-  s->indices = in(at, 1);
-  if (how == UNKNOWN) return;
-  if (how == TAKES_EXTREMUM) {
-    scatter_extremum(s);
-  } else if (how == MULTIPLIES) {
-    scatter_product(s);
-  } else {
-    if (wanted(at, 0) && how == ADDS) give(at, 0, grad(at));
-    if (wanted(at, 0) && how == REPLACES) {
-      const ref zeros = psplit_i_zeros(at, psplit_i_shape_in(at, 2));
-      give(at, 0, scatter_of(s, grad(at), zeros, NULL));
-    }
-    if (wanted(at, 2)) give(at, 2, gather_of(s, grad(at)));
-  }
-}
-
-void psplit_i_gradient_scatter_elements(psplit_i_at *at) {
-  scatter s = {.at = at, .op = "ScatterElements", .gather = "GatherElements"};
-  s.axis = psplit_i_int_or(at, "axis", 0);
-  scatter_rule(&s);
-}
-
-void psplit_i_gradient_scatter_nd(psplit_i_at *at) {
-  scatter s = {.at = at, .op = "ScatterND", .gather = "GatherND", .by_index = true};
-  scatter_rule(&s);
-}
-
-/* TopK: the values go back where the indices, its second output, say. */
+/* TopK: each value goes back to its index, which is in the second output. */
 void psplit_i_gradient_top_k(psplit_i_at *at) {
   const ref shape = psplit_i_shape_in(at, 0), indices = out(at, 1);
   give(at, 0, psplit_i_scattered(at, shape, indices, grad(at), psplit_i_int_or(at, "axis", -1)));

@@ -1,4 +1,4 @@
-/* HTTP in front of a service: routes, limits, bodies. libmicrohttpd does the protocol. */
+/* The HTTP server: routes and limits. libmicrohttpd implements the protocol. */
 #ifndef PSPLIT_SERVE_HTTP_H
 #define PSPLIT_SERVE_HTTP_H
 
@@ -8,28 +8,29 @@
 typedef struct serve_http serve_http;
 
 typedef struct serve_http_options {
-  const char *listen; /* ADDRESS:PORT, numbers; [ADDRESS]:PORT for IPv6. Port 0: any */
-  const char *admin;  /* the same, of the loopback, where the split can be reloaded too; or NULL */
-  const char *model;  /* its name in paths */
+  const char *listen; /* ADDRESS:PORT in numbers; [ADDRESS]:PORT for IPv6; port 0: any free port */
+  const char *admin;  /* likewise, a loopback address whose clients may reload the split; or NULL */
+  const char *model;  /* name of the model in paths */
   uint64_t max_body_bytes;
-  uint64_t max_memory_bytes; /* that bodies under way may take, JSON 32 times its size */
+  uint64_t max_memory_bytes; /* of all bodies, where JSON counts 32 times its size */
   uint32_t max_connections, n_threads;
-  uint32_t idle_s; /* a connection on which nothing moves so long is closed */
+  uint32_t idle_s; /* time after which an idle connection is closed */
 } serve_http_options;
 
-/* Whether the addresses are such, before the stages are opened. Errors: USAGE. */
+/* Checks the syntax of the addresses, before the stages are opened. Errors: USAGE. */
 PSPLIT_MUST_USE psplit_code serve_http_check(const serve_http_options *options, psplit_diag *diag);
-/* Begins to answer. All that is given outlives *out. Errors: USAGE (the address), IO (it is taken),
- * NOMEM. */
+/* Starts the server. The arguments must outlive *out. Errors: USAGE (the address), IO (it is in
+ * use), NOMEM. */
 PSPLIT_MUST_USE psplit_code serve_http_start(const serve_http_options *options,
                                              serve_current *current, psplit_diag *diag,
                                              serve_http **out);
-/* The ports that it listens at; 0: there is no such. */
+/* The ports that the server listens at; 0: it does not. */
 uint16_t serve_http_port(const serve_http *http);
 uint16_t serve_http_admin_port(const serve_http *http);
-/* New connections are refused, and the server says that it is not ready. */
+/* Refuses new connections, and reports that the server is not ready. */
 void serve_http_quiesce(serve_http *http);
-/* Once the service has stopped: waits at most so long until all answers are sent. */
+/* Call this after the service has stopped. Waits at most most_s seconds until all responses are
+ * sent. */
 void serve_http_stop(serve_http *http, double most_s); /* NULL is fine */
 
 #endif
