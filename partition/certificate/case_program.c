@@ -1,6 +1,6 @@
-/* The program of a proof by cases: which cells lie on a chain of stages within the limit, from all
- * clusters down to none. Labels say how much of a cell may be left in a state, and what is known of
- * receivers. */
+/* The dynamic program of a proof by cases. It finds the cells that lie on a chain of stages within
+ * the limit, from the downset of all clusters to the empty one. A label of a cell and a state says
+ * how much weight may be left there, and which nets have receivers among the stages so far. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 enum { MAX_LABELS = 1 << 20, MAX_STEPS = 1 << 24 };
 
-/* The state after one more stage on a device of the type; NONE: there is none left. */
+/* The state after one more stage on a device of the type, or NONE if all of these are used. */
 static uint32_t next_state(const psplit_i_case_search *p, uint32_t state, uint32_t type) {
   if (p->by_place)
     return state + 1 < p->n_states && p->type_at[state] == type ? state + 1 : PSPLIT_NONE;
@@ -16,8 +16,8 @@ static uint32_t next_state(const psplit_i_case_search *p, uint32_t state, uint32
                                                                         : PSPLIT_NONE;
 }
 
-/* Whether a downset of the cell that weighs `left` at least may be what is left in the state: by
- * weight, and by pins. */
+/* Whether a downset of the cell that weighs at least `left` can be what remains in the state, by
+ * weight and by pins. */
 static bool may_be_left(const psplit_i_case_search *p, uint32_t state, const psplit_i_cell *cell,
                         int64_t left) {
   const psplit_i_instance *instance = p->cells->instance;
@@ -39,7 +39,7 @@ static bool leq(const psplit_i_case_search *p, uint32_t a, uint32_t b) {
   return true;
 }
 
-/* Whether no net has more receivers in a than in b; both are sorted by net. */
+/* Whether no net has more receivers in a than in b. Both are sorted by net. */
 static bool no_more(const psplit_i_case_receivers *a, uint32_t n_a,
                     const psplit_i_case_receivers *b, uint32_t n_b) {
   uint32_t k = 0;
@@ -50,15 +50,15 @@ static bool no_more(const psplit_i_case_receivers *a, uint32_t n_a,
   return true;
 }
 
-/* Whether what may follow is not less. */
+/* Whether a permits every continuation that b permits. */
 static bool leaves_open(psplit_i_beside a, psplit_i_beside b) {
   return a == b || a == PSPLIT_I_BESIDE_ANY ||
          (a == PSPLIT_I_BESIDE_READER && (b == PSPLIT_I_SENDS || b == PSPLIT_I_SENDS_NOTHING)) ||
          (a == PSPLIT_I_SENDS && b == PSPLIT_I_SENDS_NOTHING);
 }
 
-/* The label of the state and cell that has no more left, and no more receivers than the counts from
- * `at` on; NONE if there is none. */
+/* A label of the state and cell with at most `left` left and no more receivers than the counts from
+ * `at` on, or NONE. */
 static uint32_t find_label(const psplit_i_case_search *p, uint32_t state, uint32_t cell,
                            int64_t left, psplit_i_beside next, uint32_t at) {
   const uint32_t n = (uint32_t)(p->counts.n - at);
@@ -72,7 +72,8 @@ static uint32_t find_label(const psplit_i_case_search *p, uint32_t state, uint32
   return PSPLIT_NONE;
 }
 
-/* Adds a step to a label with the counts from `at` on, which is made unless one is as good. */
+/* Adds a step to the label with the counts from `at` on. The label is created unless another one
+ * dominates it. */
 static bool add_step(psplit_i_case_search *p, uint32_t from, uint32_t state, uint32_t cell,
                      int64_t left, psplit_i_beside next, uint32_t at) {
   enum { FEW_STATES = 64 };
@@ -84,7 +85,7 @@ static bool add_step(psplit_i_case_search *p, uint32_t from, uint32_t state, uin
     uint32_t *first = &p->first[(size_t)state * p->list.n + cell];
     if (*first != PSPLIT_NONE && p->counts.n == at && p->labels.items[*first].n_counts == 0 &&
         p->labels.items[*first].beside == next) {
-      id = *first; /* not expanded yet: steps come from smaller states alone */
+      id = *first; /* not expanded yet, since steps only come from smaller states */
       p->labels.items[id].left = left;
     } else {
       id = (uint32_t)p->labels.n;
@@ -106,9 +107,9 @@ static uint32_t count_of(const psplit_i_case_search *p, const psplit_i_case_labe
   return 1;
 }
 
-/* The receivers behind a stage that takes the label's cell down to `from`, as counts from *out_at
- * on; what the stage sends beyond once each. A consumer that is out is in a stage already, so the
- * nets that matter are those ahead of the label's cell. */
+/* Writes the receivers after a stage that takes the label's cell down to `from`, as counts from
+ * *out_at on, and adds what the stage sends beyond one copy of each net. A consumer outside the
+ * cell already is in a stage of the chain, so only the nets ahead of the label's cell matter. */
 static bool count_receivers(psplit_i_case_search *p, const psplit_i_case_label *l, uint32_t from,
                             uint32_t type, int64_t *out_more) {
   const psplit_i_instance *instance = p->cells->instance;
@@ -137,8 +138,9 @@ static bool count_receivers(psplit_i_case_search *p, const psplit_i_case_label *
   return true;
 }
 
-/* One stage behind a label, which pays `more` than is known of it by itself: what it leaves weighs
- * at least what was left, less what the stage can compute besides what it pays. */
+/* Adds the next stage of the chain to a label, which pays `more` in addition to its known load.
+ * What it leaves weighs at least the weight left before, less what the stage can compute in the
+ * remaining time. */
 static bool leave(psplit_i_case_search *p, uint32_t id, const psplit_i_case_stage *taken,
                   uint32_t type, uint32_t state, int64_t more, psplit_i_beside next) {
   const psplit_i_case_label l = p->labels.items[id];
@@ -164,7 +166,7 @@ static bool leave(psplit_i_case_search *p, uint32_t id, const psplit_i_case_stag
   return add_step(p, id, state, taken->from, left, next, at);
 }
 
-/* A stage that is not bypassed sends and receives all that goes past it. */
+/* As above, for a stage that is not bypassed: it receives and sends every tensor that passes it. */
 static bool leave_passing(psplit_i_case_search *p, uint32_t id, const psplit_i_case_stage *taken,
                           uint32_t type, uint32_t state, const psplit_i_cell_messages *m) {
   const psplit_i_instance *instance = p->cells->instance;
@@ -175,7 +177,8 @@ static bool leave_passing(psplit_i_case_search *p, uint32_t id, const psplit_i_c
   bool leaf = false;
   for (uint32_t k = 0; k < p->cells->words && !leaf; k++)
     leaf = (p->cells->leaves[k] & ~start->out[k]) != 0;
-  for (int64_t least = 0; least <= 2; least++) { /* messages received, from in front */
+  /* number of messages received from earlier stages */
+  for (int64_t least = 0; least <= 2; least++) {
     static const psplit_i_beside NEXT[] = {PSPLIT_I_NOT_BYPASSED, PSPLIT_I_SENDS_NOTHING,
                                            PSPLIT_I_SENDS};
     const int64_t any = m->receives || m->passes, n = least > any ? least : any;
@@ -225,7 +228,7 @@ static bool expand(psplit_i_case_search *p, uint32_t id) {
   return true;
 }
 
-/* Which cells are on a chain from all clusters to none. */
+/* Marks the cells that lie on a chain from all clusters to none. */
 static void find_live(psplit_i_case_search *p, bool *on) {
   const uint32_t n = (uint32_t)p->list.n;
   memset(p->live, 0, n * sizeof *p->live);
@@ -248,7 +251,7 @@ static void find_live(psplit_i_case_search *p, bool *on) {
     if (on[id]) p->live[p->labels.items[id].cell] = true;
 }
 
-/* The first label: all clusters are left, no device is used. */
+/* The first label: all clusters are left, and no device is used. */
 static bool begin(psplit_i_case_search *p) {
   memset(p->first, 0xff, ((size_t)p->n_states * p->list.n + 1) * sizeof *p->first);
   const psplit_i_cell *whole = &p->list.items[PSPLIT_I_CASE_WHOLE];

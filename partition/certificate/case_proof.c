@@ -1,9 +1,11 @@
-/* The search for a proof by cases. A program over cells and devices used finds which cells lie on a
- * chain of stages within the limit, from all clusters down to none. Each of them is divided, until
- * there is no such chain. What is not on one is never divided, so proofs stay small.
+/* The search for a proof by cases. A program over cells and used devices (case_program.c) finds the
+ * cells that lie on a chain of stages within the limit, from the downset of all clusters to the
+ * empty one. These cells are divided, until no chain is left. Other cells are never divided, so
+ * proofs stay small.
  *
- * States: where all devices that differ may come in any order, how many of each type are used, as a
- * mixed radix; else the place in the order, from the last device on. */
+ * A state says which devices are used. If devices of different types may stand in any order, it is
+ * the number used of each type, in mixed radix. Otherwise it is the place in the order, counted
+ * from the last device. */
 #include "case_proof.h"
 
 #include <stdlib.h>
@@ -13,7 +15,7 @@
 enum {
   MAX_STATES = 1 << 12,
   OPS_PER_PAIR = 8,
-  OPS_PER_CELL = 16 /* and cluster or pin */
+  OPS_PER_CELL = 16 /* per cell and cluster or pin */
 };
 
 static void rows_fini(psplit_i_case_rows *r) {
@@ -75,10 +77,10 @@ static void add_stage(psplit_i_case_search *p, psplit_i_case_rows *r, uint32_t f
   r->failed |= !psplit_i_vec_push(&r->stages, ((psplit_i_case_stage){from, comm}));
 }
 
-/* The stages that fit, by the cell that they end in. now[n_before]: the cells of before in the list
- * of now, NONE: divided; part_of[list.n]: the other way round, for cells that are not new. NULL:
- * there were none before. A part is looked at even where the whole did not fit: its paths are
- * others. */
+/* Lists the stages that fit, by the cell that they end in. now[n_before] maps the cells before the
+ * last division to their number now (NONE: the cell was divided), and part_of[list.n] maps new
+ * cells to the cell that they are part of; both are NULL in the first round. A part is examined
+ * even if the whole did not fit, since its paths differ. */
 static psplit_code find_stages(psplit_i_case_search *p, const uint32_t *part_of, const bool *is_new,
                                const uint32_t *now) {
   const uint32_t n = (uint32_t)p->list.n;
@@ -120,7 +122,7 @@ static psplit_code find_stages(psplit_i_case_search *p, const uint32_t *part_of,
 
 /* --- cells --- */
 
-/* Divides the cells that are on chains; *out_any: there were any that can be. */
+/* Divides the cells that lie on chains. *out_any: some cell could be divided. */
 static psplit_code divide(psplit_i_case_search *p, bool *out_any) {
   const psplit_i_instance *instance = p->cells->instance;
   const uint32_t n_before = (uint32_t)p->list.n;
@@ -173,7 +175,7 @@ static psplit_code start(psplit_i_case_search *p, bool *out_fits) {
   *out_fits = false;
   p->fits = PSPLIT_NEW(&p->arena, psplit_i_case_rows, instance->n_types);
   p->tracked = PSPLIT_NEW(&p->arena, bool, instance->n_nets);
-  /* Room from the start: no counts are still somewhere. */
+  /* Reserved first, so that an empty list of counts has an address, too. */
   if (!p->fits || !p->tracked || !psplit_i_vec_reserve(&p->counts, 1)) goto out;
   PSPLIT_TRY(make_states(p, out_fits));
   if (!*out_fits) goto out;
@@ -190,7 +192,7 @@ out:
   return code;
 }
 
-/* Hands the paths of all cells over to the tree. */
+/* Moves the paths of all cells to the tree of questions. */
 static void keep_paths(psplit_i_case_search *p) {
   for (size_t i = 0; i < p->list.n; i++) {
     const psplit_i_cell *cell = &p->list.items[i];

@@ -1,6 +1,7 @@
-/* Paths of a cell: a maximum flow from what is in to what is out, by Dinic's algorithm, taken
- * apart. A downset of the cell that holds the producer of a path's first tensor must leave the path
- * somewhere, since it does not hold the last consumer: there a tensor crosses. */
+/* Paths of a cell: a maximum flow from the clusters that are in to those that are out, by Dinic's
+ * algorithm, decomposed into paths. A downset of the cell contains the producer of a path's first
+ * tensor, but not its last consumer. So the path leaves the downset somewhere, and there a tensor
+ * crosses. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 
 enum { SOURCE = PSPLIT_I_SOURCE, SINK = PSPLIT_I_SINK, MAX_PATHS = 64 };
 
-/* What a pair of arcs stands for: a consumer that gets a tensor, or nothing. */
+/* What a pair of arcs represents: a consumer that receives a tensor, or nothing. */
 typedef struct meaning {
   uint32_t net, consumer;
 } meaning;
@@ -24,7 +25,7 @@ typedef struct network {
 
 static void add_arc(network *x, uint32_t from, uint32_t to, int64_t cap, meaning what) {
   psplit_i_cut_network_arc(&x->cut, from, to, cap);
-  /* Of what can never cost anything the network makes no arcs. */
+  /* The network leaves out arcs that can never cost anything. */
   if (x->meanings.n < x->cut.flow.arcs.n / 2 && !psplit_i_vec_push(&x->meanings, what))
     x->cut.failed = true;
 }
@@ -39,7 +40,7 @@ static void add_net(network *x, uint32_t e, int64_t cap) {
     leads |= x->place[instance->net_pin[k]] != SOURCE;
     crosses |= x->place[instance->net_pin[k]] == SINK;
   }
-  /* What crosses for certain is counted without a path. */
+  /* Nets that certainly cross are counted without a path. */
   if (cap <= 0 || producer == SINK || !leads || (producer == SOURCE && crosses)) return;
   const uint32_t fan = psplit_i_cut_network_node(&x->cut);
   add_arc(x, producer, fan, cap, none);
@@ -66,7 +67,7 @@ static void build(network *x, const int64_t *cost) {
 
 static int64_t *flow_on(network *x, uint32_t arc) { return &x->cut.flow.arcs.items[arc ^ 1].cap; }
 
-/* Takes `amount` off the arcs of a walk from depth `from` on. */
+/* Subtracts `amount` from the arcs of a walk, from depth `from` on. */
 static void take_off(network *x, const uint32_t *walk, uint32_t from, uint32_t to, int64_t amount) {
   for (uint32_t k = from; k < to; k++) *flow_on(x, walk[k]) -= amount;
 }
@@ -78,8 +79,8 @@ static int64_t least_on(network *x, const uint32_t *walk, uint32_t from, uint32_
   return least;
 }
 
-/* A walk along the flow from source to sink, in walk[nodes]; its length, 0 where there is none.
- * Circles on the way are dropped. at[nodes]: where the walk met a node, NONE. */
+/* Finds a walk along the flow from source to sink, without cycles, in walk[nodes]. Returns its
+ * length, 0 if there is none. at[nodes]: depth at which the walk met a node, or NONE. */
 static uint32_t find_walk(network *x, uint32_t *walk, uint32_t *at) {
   const psplit_i_flow *flow = &x->cut.flow;
   uint32_t depth = 0, v = SOURCE;
@@ -96,7 +97,7 @@ static uint32_t find_walk(network *x, uint32_t *walk, uint32_t *at) {
       v = to;
       continue;
     }
-    const uint32_t from = at[to]; /* a circle */
+    const uint32_t from = at[to]; /* a cycle */
     take_off(x, walk, from, depth, least_on(x, walk, from, depth));
     for (uint32_t k = from; k + 1 < depth; k++) at[flow->arcs.items[walk[k]].to] = PSPLIT_NONE;
     depth = from;

@@ -1,5 +1,5 @@
-/* Cells of downsets. The checker (tools/psplit-check-certificate.py) derives the same from the same
- * questions, so what is known here must be no more than what it finds. */
+/* Cells of downsets. The checker (tools/psplit-check-certificate.py) derives the properties of
+ * cells from the same questions, so this file must not conclude more than the checker does. */
 #include "cells.h"
 
 #include "node_cut.h"
@@ -107,9 +107,9 @@ void psplit_i_cells_fini(psplit_i_cells *c) {
   psplit_i_arena_fini(&c->arena);
 }
 
-/* --- what is known of a cell --- */
+/* --- properties of a cell --- */
 
-/* Time on a type and memory of the clusters in a set. */
+/* Time of the clusters in a set on a type, and their memory. */
 static int64_t time_of(const psplit_i_cells *c, const uint64_t *set, bool inside, uint32_t type) {
   const int64_t *w = c->instance->w + (size_t)type * c->n;
   int64_t sum = 0;
@@ -126,7 +126,7 @@ static uint64_t bytes_of(const psplit_i_cells *c, const uint64_t *set, bool insi
   return sum;
 }
 
-/* Which nets cross for certain: into list, or only counted when that is NULL. */
+/* Lists the nets that certainly cross, or only counts them if `list` is NULL. */
 static uint32_t list_crossing(const psplit_i_cells *c, const uint64_t *with_producer,
                               const uint64_t *with_consumer, uint32_t *list) {
   const psplit_i_instance *instance = c->instance;
@@ -162,8 +162,8 @@ static psplit_code describe(psplit_i_cells *c, psplit_i_cell *cell) {
   return PSPLIT_OK;
 }
 
-/* Draws the conclusions from what is in, what is out and from the weights, until there are no more;
- * false: the cell is empty. */
+/* Applies all implications between the clusters that are in, those that are out and the weights,
+ * until nothing changes. Returns false if the cell is empty. */
 static bool close_cell(psplit_i_cells *c, psplit_i_cell *cell) {
   const uint32_t words = c->words;
   const int64_t total = c->automaton->total_min_time;
@@ -177,7 +177,7 @@ static bool close_cell(psplit_i_cells *c, psplit_i_cell *cell) {
     for (uint32_t k = 0; k < words; k++) clash |= (cell->in[k] & cell->out[k]) != 0;
     if (clash) return false;
     for (uint32_t k = 0; k < words; k++) c->left[k] = c->all[k] & ~(cell->in[k] | cell->out[k]);
-    if (cell->low == in && cell->high == total - out) break; /* weights tell nothing */
+    if (cell->low == in && cell->high == total - out) break; /* the weights imply nothing new */
     memcpy(c->fresh_in, cell->in, words * sizeof *cell->in);
     memcpy(c->fresh_out, cell->out, words * sizeof *cell->out);
     for (uint32_t i = 0; i < c->n; i++) {
@@ -210,7 +210,7 @@ static psplit_code ask(psplit_i_cells *c, uint32_t *out) {
 
 static psplit_code copy_cell(psplit_i_cells *c, const psplit_i_cell *from, psplit_i_cell *out) {
   *out = *from;
-  out->n_paths[0] = out->n_paths[1] = 0; /* those of a part are others */
+  out->n_paths[0] = out->n_paths[1] = 0; /* paths of a part differ from those of the whole */
   out->in = psplit_i_arena_array(&c->arena, 2 * (size_t)c->words, sizeof *out->in);
   if (!out->in) return PSPLIT_NOMEM;
   out->out = out->in + c->words;
@@ -235,7 +235,8 @@ out:
 
 /* --- questions --- */
 
-/* The free cluster that divides a cell best: most follow from it whichever way it goes. */
+/* The free cluster that divides a cell best: the worse of its two answers decides the most
+ * clusters. */
 static uint32_t middle_cluster(const psplit_i_cells *c, const psplit_i_cell *cell) {
   uint32_t best = PSPLIT_NONE, most = 0;
   for (uint32_t k = 0; k < c->words; k++)
@@ -250,7 +251,7 @@ static uint32_t middle_cluster(const psplit_i_cells *c, const psplit_i_cell *cel
   return best;
 }
 
-/* The two answers, not yet described; *out_n of them hold anything. */
+/* Makes the cells of the two answers, without their description; *out_n of them are not empty. */
 static psplit_code answer(psplit_i_cells *c, const psplit_i_cell *cell,
                           const psplit_i_question *question, psplit_i_cell out[2], bool holds[2]) {
   psplit_code code;
@@ -310,7 +311,7 @@ out:
 
 /* --- stages between cells --- */
 
-/* Whether a net has a consumer that is certainly in the stage. */
+/* Whether a net has a consumer that certainly is in the stage. */
 static bool read_in_stage(const psplit_i_cells *c, uint32_t e, const psplit_i_cell *from,
                           const psplit_i_cell *to) {
   const psplit_i_instance *instance = c->instance;
@@ -334,7 +335,7 @@ static bool within(const uint64_t *a, const uint64_t *b, uint32_t words) {
   return true;
 }
 
-/* Whether the stage may hold one of a set. */
+/* Whether the stage may contain a cluster of the set. */
 static bool may_hold(const psplit_i_cells *c, const uint64_t *set, const psplit_i_cell *from,
                      const psplit_i_cell *to) {
   for (uint32_t k = 0; k < c->words; k++)
@@ -346,8 +347,9 @@ static bool made_in_stage(const psplit_i_cells *c, uint32_t e, const psplit_i_ce
   return psplit_i_holds(from->out, c->instance->net_pin[c->instance->net_off[e]]);
 }
 
-/* The first cluster of a stage without a root has a tensor from elsewhere, the last of one without
- * a leaf sends one; or some tensor crosses for certain, which one of a path does. */
+/* Whether the stage certainly receives a message. If it has no root, its first cluster has a tensor
+ * from another stage; and some tensor may cross for certain, for instance one of a path. Likewise
+ * for sending, with leaves and the last cluster. */
 static bool receives_message(const psplit_i_cells *c, const psplit_i_cell *from,
                              const psplit_i_cell *to) {
   bool receives = !may_hold(c, c->roots, from, to);
@@ -387,7 +389,7 @@ psplit_i_cell_messages psplit_i_cells_messages(const psplit_i_cells *c, const ps
   return m;
 }
 
-/* `send` is what is sent besides. */
+/* `send`: additional time for sending. */
 static int64_t communication(const psplit_i_cells *c, const psplit_i_cell *from,
                              const psplit_i_cell *to, uint32_t type, int64_t w, int64_t send) {
   const psplit_i_instance *instance = c->instance;
@@ -417,7 +419,7 @@ static int64_t communication(const psplit_i_cells *c, const psplit_i_cell *from,
   return psplit_i_load(instance, w, recv, send);
 }
 
-/* Time and memory of the clusters that are certainly in the stage. */
+/* Time and memory of the clusters that certainly are in the stage. */
 static bool certain(const psplit_i_cells *c, const psplit_i_cell *from, const psplit_i_cell *to,
                     uint32_t type, int64_t *inout_w) {
   const int64_t *w = c->instance->w + (size_t)type * c->n;

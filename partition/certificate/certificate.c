@@ -1,6 +1,6 @@
-/* Certificates: a split, a bound, and what proves the bound, as lines of text that a checker reads
- * which shares nothing with this library. docs/certificates.md has the format and the theorems;
- * prove.c looks for proofs. */
+/* Certificates: a split, a bound and its proof as lines of text, for a checker that shares no code
+ * with this library. docs/certificates.md defines the format and states the theorems; prove.c finds
+ * proofs. */
 #include "certificate.h"
 
 #include <inttypes.h>
@@ -44,8 +44,8 @@ static void write_head(const psplit_i_prover *b, const psplit_solution *s, int64
   psplit_i_text_addf(out, "value %" PRId64 "\n", value_ns);
 }
 
-/* By shared memory, too, a stage sends one net of a trunk at most and receives one, in a message
- * each; the solver needs no trunk there, as it counts messages as they are. */
+/* With shared communication too, a stage sends at most one net of a trunk and receives at most one,
+ * in a message each. The solver needs no trunk there, since it counts all messages. */
 static psplit_code mark_trunk(psplit_i_prover *b) {
   const psplit_comm comm = b->merged.comm;
   b->merged.comm = PSPLIT_COMM_P2P;
@@ -54,7 +54,7 @@ static psplit_code mark_trunk(psplit_i_prover *b) {
   return code;
 }
 
-/* Nets that take as long as a message longer. */
+/* Writes the nets whose times include a message. */
 static void write_trunk(const psplit_problem *p, psplit_i_text *out) {
   psplit_i_text_puts(out, "trunk");
   for (uint32_t e = 0; e < p->n_nets; e++)
@@ -62,7 +62,7 @@ static void write_trunk(const psplit_problem *p, psplit_i_text *out) {
   psplit_i_text_puts(out, "\n");
 }
 
-/* Whether all stages' messages can be counted, rather than those of a trunk. */
+/* Whether the messages of all stages can be counted, rather than those of a trunk only. */
 static bool counts_messages(const psplit_i_prover *b) {
   const psplit_problem *p = b->problem;
   bool backward = false;
@@ -71,8 +71,9 @@ static bool counts_messages(const psplit_i_prover *b) {
   return p->message_ns && psplit_i_is_plain(b) && !backward;
 }
 
-/* With messages as they are, at least. Point to point, and where that does not do, with those of a
- * trunk, which several stages receive. *out_whole: the problem with its trunk. */
+/* Proves a bound with messages. All messages are counted where that is possible; if the proof
+ * misses the target and communication is point to point, those of a trunk are counted instead,
+ * which several stages receive. *out_whole: the problem with its trunk. */
 static psplit_code prove_with_messages(psplit_i_prover *b, int64_t target, bool any_route,
                                        psplit_problem *out_whole) {
   psplit_code code;
@@ -80,7 +81,7 @@ static psplit_code prove_with_messages(psplit_i_prover *b, int64_t target, bool 
   const bool shared = b->merged.comm == PSPLIT_COMM_SHARED;
   psplit_i_budget share = psplit_i_budget_share(whole, shared ? 1 : 2);
   if (counts_messages(b)) {
-    b->merged.net_flags = b->problem->net_flags; /* without marks of a trunk */
+    b->merged.net_flags = b->problem->net_flags; /* without the marks of a trunk */
     b->counted = any_route ? PSPLIT_I_ANY_ROUTE : PSPLIT_I_AT_LEAST;
     b->budget = &share;
     code = psplit_i_prove_most(b, target);
@@ -92,7 +93,7 @@ static psplit_code prove_with_messages(psplit_i_prover *b, int64_t target, bool 
   PSPLIT_TRY(mark_trunk(b));
   *out_whole = b->merged;
   PSPLIT_TRY(psplit_i_messages_relax(out_whole, &b->arena, &b->merged));
-  b->merged.message_ns = NULL; /* a relaxation: beyond the trunk messages take nothing */
+  b->merged.message_ns = NULL; /* a relaxation: messages outside the trunk take no time */
   code = psplit_i_prove_most(b, target);
 out:
   return code;
@@ -121,7 +122,7 @@ static psplit_code check_certifiable(const psplit_problem *problem,
   return PSPLIT_OK;
 }
 
-/* `lines`: the ways of the solution's tensors, where they are certified. */
+/* `lines`: the routes of the solution's tensors, if they are certified. */
 static void write_all(const psplit_i_prover *b, const psplit_solution *solution, int64_t value_ns,
                       const psplit_problem *whole, const psplit_i_text *lines, psplit_i_text *out) {
   write_head(b, solution, value_ns, out);
@@ -157,7 +158,8 @@ psplit_code psplit_i_certificate_make(const psplit_problem *problem,
   PSPLIT_TRY(entry ? PSPLIT_OK : PSPLIT_NOMEM);
   PSPLIT_TRY(psplit_i_devices_merge(problem, &options, &b.arena, &b.merged, entry));
   if (problem->next_hop) {
-    b.merged.next_hop = NULL; /* a relaxation: what is sent counts once, and no relays */
+    /* a relaxation: every tensor is sent once, and nothing is relayed */
+    b.merged.next_hop = NULL;
     b.merged.comm = PSPLIT_COMM_SHARED;
   }
   psplit_problem whole = {0};

@@ -6,7 +6,8 @@
 #include "problem.h"
 
 uint32_t psplit_i_crc32(uint32_t crc, const void *bytes, size_t n) {
-  /* Half-byte table: bytes are few, tables that are filled at run time would be state. */
+  /* A table for half bytes is short enough to be constant; a table filled at run time would be
+   * mutable state. */
   static const uint32_t TABLE[16] = {
     0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
     0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c, 0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};

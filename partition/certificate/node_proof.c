@@ -1,5 +1,5 @@
-/* Proofs by one minimum cut. The network is that of the node min cut (bounds/node_cut.c); here its
- * flow is kept, as the proof. */
+/* Proofs by one minimum cut. The network is that of bounds/node_cut.c, and its maximum flow is the
+ * proof. */
 #include "node_proof.h"
 
 #include "flow.h"
@@ -7,16 +7,17 @@
 
 void psplit_i_node_proof_fini(psplit_i_node_proof *proof) { psplit_i_vec_fini(&proof->flows); }
 
-/* Reads the flow off the network: the arcs of a net come in the order in which nets were added,
- * that of their producers, and lead through a node of the net's own. */
+/* Reads the flow from the network. Arcs of nets are in the order in which nets were added, which is
+ * that of their producers, and lead through a node of the net. */
 static bool read_flow(const psplit_i_flow *flow, const psplit_i_instance *instance,
                       const int64_t *send, const int64_t *recv, psplit_i_node_proof *out) {
-  size_t arc = 2 * (size_t)instance->n; /* behind those to the sink */
+  size_t arc = 2 * (size_t)instance->n; /* after the arcs to the sink */
   for (uint32_t i = 0; i < instance->n; i++)
     for (uint32_t l = instance->inc_off[i]; l < instance->inc_off[i + 1]; l++) {
       const uint32_t e = instance->inc[l] >> 1;
       if (!(instance->inc[l] & 1)) continue;
-      arc += 2 * ((send[e] > 0) + (size_t)(recv[e] > 0)); /* to and from the producer */
+      /* skip the arcs from and to the producer */
+      arc += 2 * ((send[e] > 0) + (size_t)(recv[e] > 0));
       for (uint32_t k = instance->net_off[e] + 1; k < instance->net_off[e + 1]; k++)
         for (int receiving = 0; receiving < 2; receiving++) {
           if ((receiving ? recv : send)[e] <= 0) continue;
@@ -30,7 +31,7 @@ static bool read_flow(const psplit_i_flow *flow, const psplit_i_instance *instan
   return true;
 }
 
-/* What a message takes at least, on any type that pays. */
+/* The least time of a message on any type that pays for transfers. */
 static int64_t least_message(const psplit_i_instance *instance, const psplit_i_automaton *automaton,
                              const int64_t *message) {
   int64_t least = PSPLIT_I_INF;
@@ -40,7 +41,8 @@ static int64_t least_message(const psplit_i_instance *instance, const psplit_i_a
   return least == PSPLIT_I_INF ? 0 : least;
 }
 
-/* Takes what messages count off the weight of roots and leaves: over[n] where one weighs less. */
+/* Subtracts the times of messages from the weights of roots and leaves. over[n]: by how much they
+ * exceed the weight. */
 static void count_messages(const psplit_i_instance *instance, const psplit_i_automaton *automaton,
                            int64_t *weight, int64_t *over, psplit_i_node_proof *out) {
   const int64_t *message = instance->least_message;
@@ -55,7 +57,8 @@ static void count_messages(const psplit_i_instance *instance, const psplit_i_aut
   }
 }
 
-/* Adds the source that is in every set: with cluster i, and with what is over elsewhere. */
+/* Adds a source that every set contains, with arcs to cluster i and to the clusters where messages
+ * exceed the weight. */
 static bool add_source(psplit_i_flow *flow, const int64_t *over, uint32_t n, uint32_t i,
                        uint32_t *out_source) {
   *out_source = psplit_i_flow_node(flow);
@@ -81,7 +84,7 @@ psplit_code psplit_i_node_proof_find(const psplit_i_instance *instance,
   int64_t *over = PSPLIT_NEW(&arena, int64_t, instance->n);
   if (!weight || !over) goto out;
   count_messages(instance, automaton, weight, over, out);
-  int64_t messages = out->sent + out->received; /* less what is over */
+  int64_t messages = out->sent + out->received; /* less what exceeds the weights */
   for (uint32_t i = 0; i < instance->n; i++) messages -= over[i];
   code = psplit_i_cut_start_init(instance, automaton, out->sent + out->received, &arena, &s, &any);
   if (code != PSPLIT_OK || !any || instance->n == 0 || s.lone[0].most < target) goto out;

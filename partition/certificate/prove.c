@@ -11,13 +11,13 @@
 #include "reductions.h"
 
 enum {
-  MAX_NODES = 1 << 16, /* above which only totals are certified */
+  MAX_NODES = 1 << 16, /* larger problems only get proofs by totals */
   MAX_CLUSTERS = 1 << 13,
   MAX_CELLS = 1 << 13,
   MAX_CUTS = 64
 };
 
-/* The instance in which something is proved. */
+/* The reduced instance in which something is proved. */
 typedef struct reduced {
   psplit_i_instance instance;
   psplit_i_automaton automaton;
@@ -43,7 +43,8 @@ static psplit_code bind_automaton(psplit_i_prover *b, reduced *r, bool no_empty_
   return psplit_i_automaton_init(&r->automaton, &r->instance, &options, b->diag);
 }
 
-/* Both rules in turn, until nothing changes: the limit rule reads weights that rule M changes. */
+/* Applies both rules in turn until nothing changes, since rule M changes the weights that the limit
+ * rule reads. */
 static psplit_code reduce(psplit_i_prover *b, reduced *r, int64_t limit, bool no_empty_stages) {
   enum { MAX_TURNS = 8 };
   psplit_code code = PSPLIT_OK;
@@ -58,7 +59,7 @@ static psplit_code reduce(psplit_i_prover *b, reduced *r, int64_t limit, bool no
   return code;
 }
 
-/* limit < 0: without reductions. */
+/* limit < 0: no reductions. */
 static psplit_code reduced_init(psplit_i_prover *b, reduced *r, int64_t limit,
                                 bool no_empty_stages) {
   *r = (reduced){0};
@@ -102,7 +103,7 @@ static psplit_code take_proof(psplit_i_prover *b, int64_t bound, psplit_i_text *
 
 /* --- totals --- */
 
-/* Whether loads up to `limit` leave room for all, by total and heaviest cluster. */
+/* Whether all clusters fit into loads up to `limit`, by their total and by the heaviest one. */
 static bool has_room(const reduced *r, const psplit_i_cells *scales, int64_t limit) {
   const psplit_i_automaton *m = &r->automaton;
   __int128 room = 0;
@@ -123,7 +124,8 @@ static psplit_code prove_totals(psplit_i_prover *b) {
   psplit_code code = reduced_init(b, &r, -1, false);
   if (code != PSPLIT_OK) goto out;
   PSPLIT_TRY(psplit_i_cells_scale(&scales, &r.instance, &r.automaton));
-  int64_t low = -1, high = r.automaton.total_min_time; /* no room; room */
+  /* `low` leaves too little room, `high` leaves enough */
+  int64_t low = -1, high = r.automaton.total_min_time;
   while (high - low > 1) {
     const int64_t middle = low + (high - low) / 2;
     if (has_room(&r, &scales, middle))
@@ -165,7 +167,7 @@ static bool is_part(const reduced *r, const psplit_problem *p, uint32_t k, uint3
   return backward != instance->net_forward[e];
 }
 
-/* The first such net; names[n_nets] remembers them, NONE: not yet. */
+/* The first such net, which names[n_nets] caches (NONE: unknown). */
 static uint32_t problem_net(const reduced *r, const psplit_problem *p, uint32_t e,
                             uint32_t *names) {
   for (uint32_t k = 0; names[e] == PSPLIT_NONE && k < p->n_nets; k++)
@@ -251,7 +253,7 @@ static void write_tree(const reduced *r, const psplit_problem *p, const psplit_i
   }
 }
 
-/* One run of the search for cases; the proof is taken if there is one. */
+/* Runs one search for cases, and takes the proof if there is one. */
 static psplit_code prove_by_cells(psplit_i_prover *b, const reduced *r, int64_t target,
                                   bool no_empty_stages, bool count_receivers, bool *out_proved,
                                   bool *out_split) {
@@ -285,14 +287,15 @@ out:
   return code;
 }
 
-/* With or without empty stages: a minimum cut, then cases; receivers are counted only when that is
- * needed, since it takes more labels. */
+/* Tries a minimum cut, then cases, with or without empty stages. Receivers are counted only if
+ * necessary, since that takes more labels. */
 static psplit_code prove_contiguous(psplit_i_prover *b, int64_t target, bool no_empty_stages,
                                     bool *out_proved, bool *out_split) {
   reduced r;
   *out_split = false;
   psplit_code code = reduced_init(b, &r, target - 1, no_empty_stages);
-  if (code == PSPLIT_INFEASIBLE) { /* what is too dear apart below the target is pinned apart */
+  /* clusters that cannot share a stage below the target are pinned apart */
+  if (code == PSPLIT_INFEASIBLE) {
     reduced_fini(&r);
     *b->diag = (psplit_diag){0};
     code = reduced_init(b, &r, -1, no_empty_stages);
@@ -321,7 +324,7 @@ static psplit_code prove(psplit_i_prover *b, int64_t target, bool *out_proved) {
     return code;
   }
   if (b->counted == PSPLIT_I_ANY_ROUTE)
-    split = true; /* who passes on is told where no stage may be empty */
+    split = true; /* tensors that are passed on are only counted if no stage may be empty */
   else
     code = prove_contiguous(b, target, false, out_proved, &split);
   if (code == PSPLIT_OK && split && !*out_proved && b->options->require_nonempty)
@@ -332,8 +335,8 @@ static psplit_code prove(psplit_i_prover *b, int64_t target, bool *out_proved) {
 psplit_code psplit_i_prove_most(psplit_i_prover *b, int64_t target) {
   enum { WAY = 64 };
   static const struct {
-    int64_t down;   /* parts of WAY, from the bound down to what totals prove */
-    uint32_t share; /* one part of what is left of the budget */
+    int64_t down;   /* parts of WAY, on the way from the target down to the bound by totals */
+    uint32_t share; /* one part in `share` of what is left of the budget is spent on it */
   } kAims[] = {{0, 3}, {1, 4}, {4, 4}, {16, 3}, {32, 2}, {48, 1}};
   bool proved = false;
   psplit_code code = prove_totals(b);

@@ -6,23 +6,24 @@
 #include "problem.h"
 #include "route.h"
 
-/* What stages take where the tensors of a split are passed on. */
+/* Loads of stages if the tensors of a split are passed on. */
 typedef struct routes {
   const psplit_problem *problem;
   const psplit_solution *split;
   const uint32_t *next_hop;
   int64_t *load;          /* [n_stages] */
-  bool *met;              /* [n_stages^2] the one sends the other something */
-  uint32_t *held, *wants; /* [n_stages] stamps: net + 1 */
-  psplit_i_hop *hops;     /* [2 * n_stages] of a net; of a part of its way */
-  psplit_i_text *lines;   /* of what is passed on */
+  bool *met;              /* [n_stages^2] one stage sends something to the other */
+  uint32_t *held, *wants; /* [n_stages] stamps, net + 1 */
+  psplit_i_hop *hops;     /* [2 * n_stages] hops of a net; of a part of its route */
+  psplit_i_text *lines;   /* of the tensors that are passed on */
 } routes;
 
 static uint32_t class_of(const routes *w, uint32_t stage) {
   return w->problem->devices[w->split->stages[stage].device].class_id;
 }
 
-/* A hop of a net, or what makes no message, where it is made (sends) or read. */
+/* Adds the time of a net at a stage that sends or receives it: at the ends of a hop or, if the net
+ * makes no message, where it is produced and where it is read. */
 static void pay(routes *w, uint32_t e, uint32_t stage, bool sends) {
   w->load[stage] += psplit_i_net_ns(w->problem, e, class_of(w, stage), sends);
 }
@@ -37,7 +38,7 @@ static void take_hop(routes *w, uint32_t e, psplit_i_hop hop) {
   w->load[hop.to] += w->problem->message_ns[class_of(w, hop.to)];
 }
 
-/* Of a net that makes messages, stages that want it in ascending order. */
+/* Follows a net that makes messages to the stages that read it, in ascending order. */
 static void follow_routes(routes *w, uint32_t e, uint32_t home) {
   const uint32_t n = w->split->n_stages;
   psplit_i_hop *part = w->hops + n;
