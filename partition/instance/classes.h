@@ -1,5 +1,5 @@
-/* Contracts nodes to clusters - what must share a stage, what is merged besides, and what lies on a
- * common cycle - and orders the clusters. */
+/* Contracts nodes to clusters: nodes that must share a stage, nodes that are merged, and nodes on a
+ * common cycle. Orders the clusters. */
 #ifndef PSPLIT_PARTITION_CLASSES_H
 #define PSPLIT_PARTITION_CLASSES_H
 
@@ -15,9 +15,9 @@ typedef struct psplit_i_classes {
   uint32_t *succ_off, *succ; /* [n + 1] and edges between classes, distinct and ascending */
 } psplit_i_classes;
 
-/* succ_off and succ are made in `arena`, class_of in `scratch`. merge[n_nodes] names another node
- * of the same class for each, or is NULL. Unordered: no edge orders anything. O(E log E). Errors:
- * NOMEM. */
+/* succ_off and succ live in `arena`, class_of in `scratch`. merge[n_nodes] (may be NULL) names
+ * another node of the same class for each node. Unordered: edges impose no order. O(E log E).
+ * Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_classes_make(const psplit_problem *problem,
                                                   const uint32_t *merge, bool unordered,
                                                   psplit_i_arena *arena, psplit_i_arena *scratch,

@@ -6,8 +6,8 @@
 
 #include "problem.h"
 
-/* Costs depend on the device type: an entry of problem->devices, in which those that are alike are
- * one (device_merge.h). Arrays with a type are type-major: w[t * n + v], send[t * n_nets + e]. */
+/* Costs depend on the device type: an entry of problem->devices, where entries that are alike are
+ * merged (device_merge.h). Arrays by type are type-major: w[t * n + v], send[t * n_nets + e]. */
 typedef struct psplit_i_instance {
   uint32_t n, n_types, n_nets, n_groups, n_stages;
   int64_t *w;             /* [n_types * n]; INF: cannot run there */
@@ -20,22 +20,25 @@ typedef struct psplit_i_instance {
    * ascending order, all distinct, at least two. */
   uint32_t *net_off, *net_pin;
   int64_t *send,
-    *recv; /* [n_types * n_nets]; with `link` what any pair of devices takes at least */
-  /* Where transfers depend on both devices: class c takes link[c * n_nets + e] for net e, and
-   * device_link[from * n_types + to] is the class. NULL: `send` and `recv` are exact. */
+    /* [n_types * n_nets]; with `link`: the least over all pairs of devices */
+    *recv;
+  /* If transfers depend on both devices: net e takes link[c * n_nets + e] over links of class c,
+   * and device_link[from * n_types + to] is the class. NULL: `send` and `recv` are exact. */
   uint32_t n_link_classes;
   uint32_t *device_link;
   int64_t *link;
   bool *net_forward; /* [n_nets] producer comes before every consumer in any stage order */
-  /* With messages (messages.h): nets that make one, and those whose times above have a message's
-   * time in them. NULL: there are none. */
+  /* With messages (messages.h), NULL otherwise: nets that make one, and nets whose times above
+   * include that of a message. */
   bool *makes_message, *on_trunk; /* [n_nets] */
-  int64_t *least_message;         /* [2 * n_types] what one takes at least to send, to receive */
-  /* Clusters that no message comes to, and that no message leaves (message_floor.h). n_roots 0:
-   * nothing is known of them, nor of parts. */
+  /* [2 * n_types] least time to send a message, and to receive one */
+  int64_t *least_message;
+  /* Clusters that receive no message, and clusters that send none (message_floor.h). n_roots 0:
+   * neither these nor parts are known. */
   bool *is_root, *is_leaf; /* [n] */
   uint32_t n_roots, n_leaves;
-  uint32_t n_parts; /* clusters that nets which make messages connect are one part */
+  /* number of parts: sets of clusters that nets which make messages connect */
+  uint32_t n_parts;
   /* Incidences of cluster v: inc[inc_off[v] .. ): net * 2 + (v is the producer). */
   uint32_t *inc_off, *inc;
   /* Shared weights: group g counts group_bytes[g] once per stage with a cluster of it. */
@@ -56,26 +59,28 @@ typedef struct psplit_i_instance {
   psplit_i_arena arena; /* owns every array above */
 } psplit_i_instance;
 
-/* Builds the instance of a validated problem with the nodes of each class of `merge` (union-find
- * parents over nodes, may be NULL) together. Contracts keep-together classes, uncuttable nets and
- * cycles between contracted nodes; sums identical nets; drops nets with one pin.
- * O((nodes + pins) log nodes). Errors: INFEASIBLE (pins that contradict), NOMEM. */
+/* Builds the instance of a validated problem, with one cluster for each class of `merge`
+ * (union-find parents over nodes, may be NULL). Contracts keep-together classes, uncuttable nets
+ * and cycles between contracted nodes; adds up identical nets; drops nets with one pin. O((nodes +
+ * pins) log nodes). Errors: INFEASIBLE (contradicting pins), NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_instance_init(psplit_i_instance *instance,
                                                    const psplit_problem *problem,
                                                    const uint32_t *merge, psplit_diag *diag);
-/* The same for placement without any order: no edges, hence no cycles to contract. */
+/* Likewise for placement without any order: there are no edges, so there are no cycles to
+ * contract. */
 PSPLIT_MUST_USE psplit_code psplit_i_instance_init_unordered(psplit_i_instance *instance,
                                                              const psplit_problem *problem,
                                                              const uint32_t *merge,
                                                              psplit_diag *diag);
-/* Room for nets and their pins, zeroed, for the instance's clusters and types; n_link_classes 0: no
- * times by link, `link` is NULL. Errors: NOMEM. */
+/* Allocates zeroed nets and pins for the instance's clusters and types. n_link_classes 0: no times
+ * by link, and `link` is NULL. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_instance_make_nets(psplit_i_instance *instance,
                                                         uint32_t n_nets, size_t n_pins,
                                                         uint32_t n_link_classes, bool messages);
 void psplit_i_instance_fini(psplit_i_instance *instance);
 
-/* What net e takes a device of type `from` to send to one of type `to`, or that one to receive. */
+/* Time for a device of type `from` to send net e to one of type `to`, and for that one to receive
+ * it. */
 static inline int64_t psplit_i_send_ns(const psplit_i_instance *instance, uint32_t e, uint32_t from,
                                        uint32_t to) {
   if (!instance->link) return instance->send[(size_t)from * instance->n_nets + e];
@@ -91,7 +96,8 @@ static inline int64_t psplit_i_recv_ns(const psplit_i_instance *instance, uint32
   return instance->link[(size_t)c * instance->n_nets + e];
 }
 
-/* What a message from a device of type `from` to one of type `to` takes the one or the other. */
+/* Time of a message from a device of type `from` to one of type `to`, at the sender and the
+ * receiver. */
 static inline int64_t psplit_i_message_ns(const psplit_i_instance *instance, uint32_t from,
                                           uint32_t to, bool send) {
   const psplit_problem *p = instance->problem;
@@ -101,7 +107,7 @@ static inline int64_t psplit_i_message_ns(const psplit_i_instance *instance, uin
   return p->message_ns[instance->device_link[(size_t)from * instance->n_types + to]];
 }
 
-/* The same as the times above without what stands for messages: of the tensor alone. */
+/* The same as the times of nets above, but without the time of a message that they may include. */
 static inline int64_t psplit_i_tensor_send_ns(const psplit_i_instance *instance, uint32_t e,
                                               uint32_t from, uint32_t to) {
   const int64_t ns = psplit_i_send_ns(instance, e, from, to);
@@ -115,12 +121,13 @@ static inline int64_t psplit_i_tensor_recv_ns(const psplit_i_instance *instance,
   return more ? ns - psplit_i_message_ns(instance, from, to, false) : ns;
 }
 
-/* Whether a stage sends one message for all that it sends, and receives one: by shared memory. */
+/* Whether a stage sends at most one message and receives at most one, as with shared
+ * communication. */
 static inline bool psplit_i_one_message(const psplit_i_instance *instance) {
   return instance->makes_message && instance->problem->comm == PSPLIT_COMM_SHARED;
 }
 
-/* Whether stages take more than nets and their times tell: who sends to whom counts. */
+/* Whether loads depend on pairs of stages, rather than only on nets and their times. */
 static inline bool psplit_i_pairs_count(const psplit_i_instance *instance) {
   return instance->link || (instance->makes_message && !psplit_i_one_message(instance));
 }

@@ -1,4 +1,4 @@
-/* Validates a problem, and gives the costs of its nets. */
+/* Validation of problems, and the costs of their nets. */
 #ifndef PSPLIT_PARTITION_PROBLEM_H
 #define PSPLIT_PARTITION_PROBLEM_H
 
@@ -6,28 +6,28 @@
 
 #include "base.h"
 
-/* Above every sum of a valid problem (they stay below 2^60), and safe to add twice. */
+/* Larger than every sum of a valid problem (these are below 2^60); two of them can be added. */
 #define PSPLIT_I_INF (INT64_C(1) << 61)
 
-/* The sum of two times; INF where one of them is. */
+/* The sum of two times; INF if one of them is. */
 static inline int64_t psplit_i_sum_or_inf(int64_t a, int64_t b) {
   return a >= PSPLIT_I_INF || b >= PSPLIT_I_INF ? PSPLIT_I_INF : a + b;
 }
 
-/* That a problem is what psplit/partition.h asks for, before anything else reads it. Errors: USAGE,
- * INVALID (which field, and where), UNSUPPORTED, LIMIT. */
+/* Checks everything that psplit/partition.h requires of a problem, before other code reads it.
+ * Errors: USAGE, INVALID (which field, and where), UNSUPPORTED, LIMIT. */
 PSPLIT_MUST_USE psplit_code psplit_i_problem_validate(const psplit_problem *problem,
                                                       psplit_diag *diag);
 
-/* Whether no solver needs to tell two entries of devices apart, but for their links. */
+/* Whether no solver needs to distinguish two entries of devices, apart from their links. */
 bool psplit_i_entries_alike(const psplit_device *a, const psplit_device *b);
 
-/* Ticks that so many bytes take over a link. */
+/* Time to move `bytes` over a link, in ticks. */
 int64_t psplit_i_bytes_ns(const psplit_problem *problem, uint64_t bytes, const psplit_link *link);
-/* Ticks to send (or receive) net e on class c, where links are by class. */
+/* Time to send (or receive) net e on class c, in ticks, if links are by class. */
 int64_t psplit_i_net_ns(const psplit_problem *problem, uint32_t net, uint32_t class_id, bool send);
 
-/* Name of a node for messages, in `buffer` when it has none. */
+/* Name of a node for messages; in `buffer` if it has none. */
 const char *psplit_i_node_name(const psplit_problem *problem, uint32_t node, char buffer[32]);
 
 #endif

@@ -6,8 +6,8 @@
 #include "budget.h"
 #include "vec.h"
 
-/* One use of a rule, for who wants to check it: in round `round`, the cluster of node `node` is
- * united with that of `with`. All of a round stand on the clusters before it. */
+/* One application of a rule, for checkers: in round `round`, the cluster of node `node` is united
+ * with that of `with`. All merges of a round refer to the clusters before the round. */
 typedef struct psplit_i_merge {
   uint32_t round, node, with;
   bool by_limit; /* the limit rule; else rule M, by which `node` joins `with` */
@@ -16,7 +16,7 @@ typedef struct psplit_i_merge {
 typedef struct psplit_i_merge_log {
   PSPLIT_VEC(psplit_i_merge) merges;
   uint32_t n_rounds;
-  bool failed; /* out of memory: merges are missing */
+  bool failed; /* out of memory: the log is incomplete */
 } psplit_i_merge_log;
 
 /* Rebuilds *instance with clusters united that share a stage in some optimal split:
@@ -42,12 +42,13 @@ typedef struct psplit_i_reduction_request {
   bool keep_first; /* the lexicographically least of the splits up to `limit` that send least
                       (psplit_i_lexicographic) is one of the reduced instance */
   uint32_t
-    *stage; /* [n_nodes] a split with no load above `limit`, which makes the moves as well: no
-                      stage gets slower; may be NULL */
-  psplit_i_merge_log *log; /* what is united, and why, is added; may be NULL */
+    /* [n_nodes] a split with no load above `limit`, to which the same moves are applied, so that no
+     * stage gets slower; may be NULL */
+    *stage;
+  psplit_i_merge_log *log; /* receives the merges and their reasons; may be NULL */
 } psplit_i_reduction_request;
 
-/* The same, with all that can be asked for. */
+/* The same with all parameters. */
 PSPLIT_MUST_USE psplit_code psplit_i_reduce_as(psplit_i_instance *instance,
                                                const psplit_i_reduction_request *request,
                                                uint32_t *parent, psplit_i_budget *budget,
