@@ -7,17 +7,17 @@
 #include "runtime.h"
 #include "sequencer.h"
 
-/* Who runs stages: how they meet, and what happens when one fails. */
+/* The environment that runs stages: how they meet, and what happens if one fails. */
 typedef struct psplit_i_host {
-  /* Waits until every stage is here; false if the run was stopped. */
+  /* Waits until every stage has called it. Returns false if the run was stopped. */
   bool (*meet)(struct psplit_i_host *host);
-  /* Keeps the first failure, closes all queues and stops all sessions. */
+  /* Records the first failure, closes all queues and stops all sessions. */
   void (*fail)(struct psplit_i_host *host, const psplit_diag *diag);
-  atomic_bool stopped; /* there was a failure */
+  atomic_bool stopped; /* some stage failed */
 } psplit_i_host;
 
-/* Notes a failure, the first of them in *out_first, and wakes who waits. Whether it was the first:
- * then the caller closes queues and stops sessions. */
+/* Records a failure, the first of them in *out_first, and wakes all waiting threads. Returns
+ * whether it is the first; then the caller closes the queues and stops the sessions. */
 static inline bool psplit_i_host_stop(psplit_i_host *host, pthread_mutex_t *mutex,
                                       pthread_cond_t *changed, const psplit_diag *diag,
                                       psplit_diag *out_first) {
@@ -29,12 +29,13 @@ static inline bool psplit_i_host_stop(psplit_i_host *host, pthread_mutex_t *mute
   return first;
 }
 
-/* A barrier that a stopped run opens. Zeroed at first. */
+/* A barrier that opens when the run is stopped. Zeroed at first. */
 typedef struct psplit_i_barrier {
   uint32_t n_here, round;
 } psplit_i_barrier;
 
-/* Waits until n threads are here; false if the run was stopped, for all that wait. */
+/* Waits until n threads have arrived. Returns false, in all waiting threads, if the run was
+ * stopped. */
 static inline bool psplit_i_barrier_wait(psplit_i_barrier *barrier, uint32_t n,
                                          const psplit_i_host *host, pthread_mutex_t *mutex,
                                          pthread_cond_t *changed) {
@@ -51,7 +52,7 @@ static inline bool psplit_i_barrier_wait(psplit_i_barrier *barrier, uint32_t n,
   return good;
 }
 
-/* What a stage does that may never end: calls of ONNX Runtime. */
+/* Activities of a stage that may never end: calls of ONNX Runtime. */
 typedef enum psplit_i_activity {
   PSPLIT_I_WAITS,
   PSPLIT_I_OPENS,
@@ -59,24 +60,26 @@ typedef enum psplit_i_activity {
   PSPLIT_I_CLOSES
 } psplit_i_activity;
 
-/* By who finishes micro-batches: notes the failure of one, but in the warm-up, or stops the run
- * with it, as options->on_error says. Errors: NOMEM. */
+/* Called by whatever completes micro-batches: records the failure of one, except in the warm-up, or
+ * stops the run with it, as options->on_error says. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_host_pass_over(psplit_i_host *host,
                                                     const psplit_i_run_options *options,
                                                     uint64_t micro_batch, bool measured,
                                                     const psplit_diag *failure, psplit_diag *diag,
                                                     bool *out_stopped);
 
-/* One of a stage's threads, which compute micro-batches side by side: the r-th of n has all m with
- * m mod n = r. */
+/* One of a stage's threads, which compute micro-batches in parallel: replica r of n has all
+ * micro-batches m with m mod n = r. */
 typedef struct psplit_i_replica {
   /* Guarded by the stage's mutex: */
-  psplit_i_session *running; /* [pipe->n_phases] for psplit_i_stage_stop; NULL: none is open */
-  bool computing, late;      /* a run is under way; it was stopped as too late */
-  int64_t deadline_ns;       /* of what is computed */
+  /* [pipe->n_phases] sessions that psplit_i_stage_stop stops; NULL: none is open */
+  psplit_i_session *running;
+  /* a run is in progress; it was stopped because it exceeded its deadline */
+  bool computing, late;
+  int64_t deadline_ns; /* of the micro-batch that is computed */
   _Atomic psplit_i_activity activity;
-  _Atomic uint64_t micro_batch; /* that is computed */
-  _Atomic int64_t since_ns;     /* when the activity began; 0: it waits */
+  _Atomic uint64_t micro_batch; /* the micro-batch that is computed */
+  _Atomic int64_t since_ns;     /* start of the activity; 0: the thread waits */
 } psplit_i_replica;
 
 typedef struct psplit_i_stage {
@@ -86,44 +89,45 @@ typedef struct psplit_i_stage {
   const psplit_i_run_options *options;
   psplit_i_host *host;
   psplit_i_queue **queues; /* [pipe->n_links]; those of other stages may be NULL */
-  psplit_i_event *events;  /* [n_events] a ring of the last micro-batches */
+  psplit_i_event *events;  /* [n_events] ring buffer of the latest micro-batches */
   uint32_t n_events;
-  /* Held while it computes, where other stages run on its device, in this process or, over MPI, on
-   * this host; NULL: none do. */
+  /* Held during computation if other stages run on the same device, in this process or, over MPI,
+   * on this host; NULL: none do. */
   pthread_mutex_t *device_turn;
   psplit_i_sums *sums;
   uint32_t n_replicas;
   psplit_i_replica replicas[PSPLIT_MOST_REPLICAS]; /* [n_replicas] */
-  psplit_i_sequencer taking, giving;               /* where there are several */
-  pthread_mutex_t mutex;                           /* guards the replicas and these two: */
-  psplit_i_process *process; /* in place of a session; NULL: it is in this process */
+  psplit_i_sequencer taking, giving;               /* if there are several replicas */
+  pthread_mutex_t mutex; /* guards the replicas, and the two fields below */
+  /* runs the sessions in another process; NULL: they are in this process */
+  psplit_i_process *process;
   bool stopped;
-  bool streams, collected; /* there is a feeder, a collector */
-  bool begins;             /* nobody gives it anything */
-  bool finishes;           /* micro-batches end here */
+  bool streams, collected; /* there is a feeder; there is a collector */
+  bool begins;             /* no other stage or feeder sends it anything */
+  bool finishes;           /* it completes micro-batches */
 } psplit_i_stage;
 
-/* `stage` with its ort, pipe, options, host, queues, events and sums set, ready to run. */
+/* Prepares `stage`, whose ort, pipe, options, host, queues, events and sums are set. */
 void psplit_i_stage_init(psplit_i_stage *stage);
 void psplit_i_stage_fini(psplit_i_stage *stage);
 
-/* How stage `index` is run, the first of its replicas. */
+/* The options of the sessions of stage `index`, of its first replica. */
 const psplit_i_session_options *psplit_i_stage_session(const psplit_i_run_options *options,
                                                        uint32_t index);
-/* How many replicas it has. */
+/* Its number of replicas. */
 uint32_t psplit_i_stage_n_replicas(const psplit_i_run_options *options, uint32_t index);
 
-/* Opens the session, meets the others, warms up, meets again, runs all micro-batches, and tells the
- * stages behind it that this was all. Failures go to the host. */
+/* Opens the session, meets the other stages, warms up, meets them again, runs all micro-batches,
+ * and tells the stages that read from it that there are no more. Failures go to the host. */
 void psplit_i_stage_main(psplit_i_stage *stage);
 
-/* Makes psplit_i_stage_main return soon. From any thread. */
+/* Makes psplit_i_stage_main return soon. Any thread may call it. */
 void psplit_i_stage_stop(psplit_i_stage *stage);
 
-/* A look from outside, now and then: stops what is computed and too late, and fails where ONNX
- * Runtime has kept the stage for longer than options->stall_timeout_s. Errors: IO. */
+/* Called periodically by another thread: stops a computation that exceeds its deadline, and fails
+ * if ONNX Runtime has held the stage longer than options->stall_timeout_s. Errors: IO. */
 PSPLIT_MUST_USE psplit_code psplit_i_stage_check(psplit_i_stage *stage, psplit_diag *diag);
-/* How often to look. */
+/* The period of these calls. */
 int64_t psplit_i_stage_look_ns(const psplit_i_run_options *options);
 
 #endif
