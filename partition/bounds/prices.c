@@ -22,10 +22,11 @@ enum {
   RAISED_LIMITS = 20,
   ROUNDS = 10,      /* pricing rounds at one limit */
   FIRST_ROUNDS = 2, /* rounds of the first estimate, which decides whether more are worthwhile */
-  STEPS = 120,      /* cutting-plane steps at one limit */
-  RAISED = 32,      /* a shortfall of up to a RAISED-th may still be made up */
-  SHORT_OF = 100,   /* the same for `effort.may_rise` and `effort.first` of few clusters */
-  FAR = 200,        /* receiver prices are dropped once a limit falls short by more than a FAR-th */
+  FIRST_SHARE = 3, /* they may take a FIRST_SHARE-th of the budget: otherwise no limit is decided */
+  STEPS = 120,     /* cutting-plane steps at one limit */
+  RAISED = 32,     /* a shortfall of up to a RAISED-th may still be made up */
+  SHORT_OF = 100,  /* the same for `effort.may_rise` and `effort.first` of few clusters */
+  FAR = 200,       /* receiver prices are dropped once a limit falls short by more than a FAR-th */
   STEPS_IN_ROUND = 8, /* a round costs about as much as this many cutting-plane steps */
   LEAST_STEPS = 30,   /* cutting planes are used only if the budget suffices for this many steps */
   FINER = 8192,       /* relative precision of the limit where one trial is cheap */
@@ -207,7 +208,10 @@ static psplit_code look(price_search *p, int64_t limit, int64_t bound, int64_t *
   const uint64_t before = p->budget->spent;
   for (uint32_t k = 0; at.pricing && k < 2; k++) {
     const uint32_t n = k ? ROUNDS - FIRST_ROUNDS : FIRST_ROUNDS;
-    PSPLIT_TRY(psplit_i_prices_grow(&p->prices, at.pricing, limit, n, k == 0, p->budget, &sum));
+    psplit_i_budget first = psplit_i_budget_share(p->budget, FIRST_SHARE);
+    psplit_i_budget *budget = k ? p->budget : &first;
+    PSPLIT_TRY(psplit_i_prices_grow(&p->prices, at.pricing, limit, n, k == 0, budget, &sum));
+    if (k == 0) psplit_i_spend(p->budget, first.spent);
     if (sum == 0) break;
     if (k == 0) {
       const uint64_t step = (p->budget->spent - before) / (FIRST_ROUNDS * STEPS_IN_ROUND);
