@@ -162,7 +162,7 @@ static bool find_fans(program *p, const place *at, const cell *way, active *now)
     if (instance->net_off[e + 1] - instance->net_off[e] < 3) continue;
     const place *small = at;
     uint32_t n = 0;
-    for (const cell *c = way; c->from != PSPLIT_NONE; n_ops += 4) {
+    for (const cell *c = way; c->from != PSPLIT_NONE; n_ops++) {
       const place *large = &p->places[c->from];
       n += received(instance, small, large, e);
       small = large;
@@ -247,24 +247,29 @@ static void place_stage(program *p, uint32_t from, uint32_t to) {
   }
 }
 
+/* Charges: of a stage, of each state that it is added to, and nets and pairs of downsets that are
+ * looked at in one operation. */
+enum { STAGE_OPS = 4, STATE_OPS = 3, LOOKS_PER_OP = 4 };
+
 /* Adds all stages that lead from a downset to smaller ones. Returns false if out of memory. */
 static bool place_all(program *p) {
   for (uint32_t a = 0; a < p->n; a++) {
     const place *large = &p->places[a];
-    uint64_t n_ops = 1;
+    uint64_t n_looks = 0, n_ops = 1;
     if (!find_active(p, a)) return false;
     for (uint32_t b = a + 1; b < p->n && p->n_active; b++) {
       const place *small = &p->places[b];
       const int64_t min_time = large->min_time - small->min_time;
       if (min_time > p->limit) break;
-      n_ops++;
+      n_looks++;
       if (min_time < p->least && a > 0 && b + 1 < p->n) continue;
       if (p->automaton->all_used && large->n_counted == small->n_counted) continue;
       if (!inside(small, large)) continue;
-      n_ops += 4 + small->n_cut + large->n_cut;
+      n_looks += small->n_cut + large->n_cut;
+      n_ops += STAGE_OPS + STATE_OPS * (uint64_t)p->n_active;
       place_stage(p, a, b);
     }
-    if (!psplit_i_spend(p->budget, n_ops)) return true;
+    if (!psplit_i_spend(p->budget, n_ops + n_looks / LOOKS_PER_OP)) return true;
   }
   return true;
 }
