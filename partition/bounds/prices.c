@@ -36,6 +36,8 @@ enum {
   PARTS = PSPLIT_I_PRICING_PARTS,
   LITTLE_MORE = 1024,   /* finer loads are tried from a limit one LITTLE_MORE-th above the bound */
   MANY_CLUSTERS = 1000, /* above this, the settings MANY apply */
+  MANY_PARTS = 9,       /* with them, prices have MANY_SHARE of MANY_PARTS parts of the budget */
+  MANY_SHARE = 4,
   ONE = PSPLIT_I_PRICING_ONE
 };
 
@@ -325,6 +327,14 @@ static psplit_code can_afford(price_search *p, bool *out_afford) {
   return code;
 }
 
+/* Many clusters take more steps than the share of methods.def has time for. */
+static void give_more(price_search *p) {
+  const psplit_i_budget more =
+    psplit_i_budget_rated(p->query->request->budget, MANY_PARTS, MANY_SHARE);
+  p->budget->most = more.most;
+  p->budget->end = more.end;
+}
+
 psplit_code psplit_i_bound_prices(const psplit_i_bound_query *query, psplit_i_budget *budget,
                                   int64_t *inout_bound) {
   const psplit_i_instance *instance = query->instance;
@@ -335,6 +345,7 @@ psplit_code psplit_i_bound_prices(const psplit_i_bound_query *query, psplit_i_bu
   bool affordable;
   psplit_code code = can_afford(&p, &affordable);
   if (code != PSPLIT_OK || !affordable) return code;
+  if (how == &MANY) give_more(&p);
   code = psplit_i_closure_make(instance, budget, &p.closure);
   if (code != PSPLIT_OK) return code;
   psplit_i_arena_init(&arena, 0);
