@@ -281,7 +281,7 @@ const char *psplit_hint_text(psplit_hint hint) {
       "psplit_training_form with PSPLIT_WEIGHTS_INPUT and an optimizer makes stages that do",
     [PSPLIT_HINT_CUSTOM_OPS] = "psplit_onnxruntime_add_custom_ops gives it a library of them",
     [PSPLIT_HINT_WEIGHT_GRADIENTS] =
-      "PSPLIT_WEIGHT_GRADIENTS_APART in psplit_training_form.weight_gradients parts them",
+      "PSPLIT_WEIGHT_GRADIENTS_APART in psplit_training_form.weight_gradients separates them",
   };
   return (unsigned)hint < PSPLIT_N_HINTS ? TEXTS[hint] : NULL;
 }

@@ -266,8 +266,8 @@ static psplit_code find_ids(making *mk, uint32_t phase) {
                                  mk->m->inputs + p->first_input, p->n_needed);
   if (found == PSPLIT_NONE || !is_integers(&mk->m->input_values[found]))
     return psplit_i_fail(mk->diag, PSPLIT_UNSUPPORTED,
-                         "none of the model's inputs takes tokens: int64 or int32, called "
-                         "input_ids, or the one that --ids names");
+                         "no input of the model takes token ids: it must be int64 or int32 and be "
+                         "called input_ids, or as --ids says");
   mk->d->roles[found] = PSPLIT_I_ROLE_IDS;
   return PSPLIT_OK;
 }

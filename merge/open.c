@@ -217,8 +217,8 @@ psplit_code psplit_i_merge_open(psplit_i_merger *m) {
   if (m->manifest.training)
     PSPLIT_FAIL(
       psplit_i_fail(m->diag, PSPLIT_UNSUPPORTED,
-                    "%s: its stages train; what they have learned goes back into the model "
-                    "by onnx-pipeline-train --export",
+                    "%s: the stages are for training; onnx-pipeline-train --export writes "
+                    "trained weights into the model",
                     m->directory));
   PSPLIT_TRY(open_whole(m));
   m->stages = PSPLIT_NEW(&m->arena, psplit_i_merge_stage, m->manifest.n_stages);

@@ -43,7 +43,7 @@ static psplit_code listen_at(serve_entrance *at, const char *where, psplit_diag 
                      o->idle_s, MHD_OPTION_THREAD_POOL_SIZE, at->admin ? 0 : o->n_threads,
                      MHD_OPTION_NOTIFY_COMPLETED, serve_http_end_call, NULL, MHD_OPTION_END);
   if (!at->daemon)
-    code = psplit_diag_fail(diag, PSPLIT_IO, "%s cannot be listened at: %s", where,
+    code = psplit_diag_fail(diag, PSPLIT_IO, "cannot listen at %s: %s", where,
                             errno ? strerror(errno) : "unknown reason");
   freeaddrinfo(address);
   return code;

@@ -49,7 +49,7 @@ static const char *const WORDS[PSPLIT_N_HINTS] = {
   [PSPLIT_HINT_WEIGHT_INPUTS] =
     "; onnx-pipeline-split --trained-weights input makes plain inputs of them",
   [PSPLIT_HINT_TRAIN_DATA] = ": --data $1=FILE",
-  [PSPLIT_HINT_WEIGHT_GRADIENTS] = "; onnx-pipeline-split --weight-gradients apart parts them",
+  [PSPLIT_HINT_WEIGHT_GRADIENTS] = "; onnx-pipeline-split --weight-gradients apart separates them",
   [PSPLIT_HINT_MAX_UNPACKED] = "; the limit is lifted by --max-unpacked MIB",
   [PSPLIT_HINT_TIME_LIMIT] = "; a larger --time-limit may find one",
   [PSPLIT_HINT_TIMEOUT] = " (see --timeout)",

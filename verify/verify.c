@@ -78,7 +78,8 @@ static psplit_code verify(const char *directory, const psplit_model *model,
       psplit_i_manifest_read(directory, options.max_text_bytes, &p.arena, p.diag, &p.manifest));
   PSPLIT_TRY(inline_ifs(&p, &options));
   if (p.manifest.training && (file || changed))
-    PSPLIT_FAIL(psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "%s: its stages train", directory));
+    PSPLIT_FAIL(
+      psplit_i_fail(diag, PSPLIT_UNSUPPORTED, "%s: the stages are for training", directory));
   if (file)
     PSPLIT_TRY(psplit_i_prove_file(&p, file, &options));
   else if (p.manifest.training)

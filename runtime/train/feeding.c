@@ -115,7 +115,7 @@ static psplit_code open_input(opening *o, uint32_t i, psplit_diag *diag) {
   PSPLIT_TRY(find_file(options->data, options->n_data, name, diag, &path));
   if (!path)
     return psplit_i_fail_about(diag, PSPLIT_USAGE, PSPLIT_I_HELPS_WITH(TRAIN_DATA, name),
-                               "nothing gives the input %s", name);
+                               "there is no data for input %s", name);
   PSPLIT_TRY(open_rows(o, PSPLIT_I_SET_TRAIN, path, input, diag));
   if (!options->eval_every) return code;
   PSPLIT_TRY(find_file(options->eval_data, options->n_eval_data, name, diag, &path));

@@ -24,7 +24,7 @@ static psplit_code check_numbers(const psplit_train_options *o, psplit_diag *dia
     return psplit_i_fail(diag, PSPLIT_USAGE, "training takes at least one micro-batch and a step");
   if (!o->n_replicas || o->n_micro_batches % o->n_replicas)
     return psplit_i_fail(diag, PSPLIT_USAGE,
-                         "%u micro-batches are not as many for each of %u replicas",
+                         "%u micro-batches cannot be divided evenly among %u replicas",
                          o->n_micro_batches, o->n_replicas);
   if (!(o->smooth_gamma >= 0) || isinf(o->smooth_gamma) || !o->smooth_samples ||
       (o->smooth_samples > 1 && o->smooth_samples > MOST_PIECES / o->n_micro_batches))
@@ -96,10 +96,11 @@ static psplit_code check_split(const psplit_i_pipe *pipe, const psplit_train_opt
   const psplit_code code = check_states(t, o, diag);
   if (code != PSPLIT_OK) return code;
   if (o->schedule == PSPLIT_SCHEDULE_ZERO_BUBBLE && !has_weight_gradients(&pipe->manifest))
-    return psplit_i_fail_about(diag, PSPLIT_UNSUPPORTED, PSPLIT_I_HELPS(WEIGHT_GRADIENTS),
-                               "the backward files in %s make gradients of inputs and of weights "
-                               "at once, which the zero-bubble schedule runs apart",
-                               pipe->directory);
+    return psplit_i_fail_about(
+      diag, PSPLIT_UNSUPPORTED, PSPLIT_I_HELPS(WEIGHT_GRADIENTS),
+      "the backward files in %s compute gradients of inputs and of weights "
+      "together, which the zero-bubble schedule runs separately",
+      pipe->directory);
   if (!t->plain_weights)
     return psplit_i_fail_about(diag, PSPLIT_UNSUPPORTED, PSPLIT_I_HELPS(WEIGHT_INPUTS),
                                "the stages of %s hold the initial values of their weights",

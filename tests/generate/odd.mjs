@@ -197,8 +197,8 @@ const logits = (text) => ['logits = MatMul (y, h)', text];
 const wrong = [
   ['tokens by a name that nothing has', [], ['--ids', 'none'], 2, 'the model has no input none; it has input_ids, past_a'],
   ['logits by a name that nothing has', [], ['--logits', 'none'], 2, 'the model has no output none; it has logits, present_a'],
-  ['tokens by another name', ['input_ids', 'words'], [], 5, "none of the model's inputs takes tokens"],
-  ['tokens that are floats', ['int64[b,s] input_ids', 'float[b,s] input_ids'], ['--ids', 'input_ids'], 5, "none of the model's inputs takes tokens"],
+  ['tokens by another name', ['input_ids', 'words'], [], 5, "no input of the model takes token ids"],
+  ['tokens that are floats', ['int64[b,s] input_ids', 'float[b,s] input_ids'], ['--ids', 'input_ids'], 5, "no input of the model takes token ids"],
   ['two outputs, neither of which is called logits', ['logits', 'scores', 'present_a', 'other_a'], [], 5, 'none of the model\'s outputs is called logits'],
   ['a state for an input that is none', [], ['--state', 'present_a=none'], 2, 'the model has no input none; it has input_ids, past_a'],
   ['a state from an output that is none', [], ['--state', 'none=past_a'], 2, 'the model has no output none; it has logits, present_a'],

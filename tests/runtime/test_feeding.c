@@ -204,10 +204,10 @@ static void names_that_there_are_not_are_told(void **state) {
 static void inputs_that_nothing_gives_are_told(void **state) {
   (void)state;
   options.n_data = 1;
-  expect_open(PSPLIT_USAGE, "nothing gives the input y");
+  expect_open(PSPLIT_USAGE, "there is no data for input y");
   options.n_data = 2;
   options.n_fixed = 0;
-  expect_open(PSPLIT_USAGE, "nothing gives the input k");
+  expect_open(PSPLIT_USAGE, "there is no data for input k");
   options.n_fixed = 1;
   options.n_eval_data = 1;
   expect_open(PSPLIT_OK, "");

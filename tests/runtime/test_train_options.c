@@ -98,9 +98,9 @@ static void numbers_that_make_no_sense_are_told(void **state) {
   const char *says = "training takes at least one micro-batch and a step";
   WITH(o.n_micro_batches = 0);
   WITH(o.n_epochs = 0);
-  says = "8 micro-batches are not as many for each of 0 replicas";
+  says = "8 micro-batches cannot be divided evenly among 0 replicas";
   WITH(o.n_replicas = 0);
-  says = "8 micro-batches are not as many for each of 3 replicas";
+  says = "8 micro-batches cannot be divided evenly among 3 replicas";
   WITH(o.n_replicas = 3);
   says = "smoothing takes a gamma of 0 or more, and from 1 to 1048576 samples of all micro-batches";
   WITH(o.smooth_gamma = -1);
@@ -201,8 +201,8 @@ static void zero_bubble_takes_files_of_its_own(void **state) {
   psplit_train_options_init(&options);
   options.schedule = PSPLIT_SCHEDULE_ZERO_BUBBLE;
   expect(&options, PSPLIT_UNSUPPORTED,
-         "the backward files in d make gradients of inputs and of weights at once, which the "
-         "zero-bubble schedule runs apart");
+         "the backward files in d compute gradients of inputs and of weights together, which the "
+         "zero-bubble schedule runs separately");
   parts[1].weight_gradients.file = "g1";
   expect(&options, PSPLIT_OK, "");
   assert_int_equal(seen.n_slots, 24);

@@ -377,13 +377,13 @@ tap.ok(ignored.losses?.length === 6, 'one that is ignored is fine', JSON.stringi
 r.fails('another type', 4, /f\.npy holds <f4, the input is int64/, [dir, '--data', DATA[1], '--data', `target=${bad('f.npy', tensor('float32', [ROWS, LENGTH], Array(ROWS * LENGTH).fill(1)))}`]);
 r.fails('another shape', 4, /shape|dimension|\[/, [dir, '--data', DATA[1], '--data', `target=${bad('s.npy', tensor('int64', [ROWS, 3], Array(ROWS * 3).fill(1)))}`]);
 r.fails('another number of rows', 4, /7 rows for \S*few-target\.npy and 48 for \S*tokens\.npy/, [dir, '--data', DATA[1], '--data', `target=${path('few-target.npy')}`]);
-r.fails('no file for an input', 2, /nothing gives the input target: --data target=FILE/, [dir, '--data', DATA[1]]);
+r.fails('no file for an input', 2, /there is no data for input target: --data target=FILE/, [dir, '--data', DATA[1]]);
 r.fails('an input that there is not', 2, /the model has no input tokenz/, [dir, ...DATA, '--data', `tokenz=${path('few.npy')}`]);
 r.fails('a batch that is not so many micro-batches', 2, /micro-batch/, [dir, ...DATA, '-b', '10', '-m', '4']);
-r.fails('a schedule for other files', 5, /make gradients of inputs and of weights at once.*--weight-gradients apart/, [dir, ...USUAL, '--schedule', 'zb-h1']);
+r.fails('a schedule for other files', 5, /compute gradients of inputs and of weights together.*--weight-gradients apart/, [dir, ...USUAL, '--schedule', 'zb-h1']);
 r.fails('stages that are not enough for all chunks', 2, /2 stages cannot be given to devices 3 to each: .* a multiple of it/, [dir, ...DATA, '--schedule', 'interleaved:3']);
 r.ranks = 6;
-r.fails('micro-batches that replicas cannot share', 2, /4 micro-batches are not as many for each of 3 replicas/, [dir, ...DATA, '-b', '8', '-m', '4', '--replicas', '3']);
+r.fails('micro-batches that replicas cannot share', 2, /4 micro-batches cannot be divided evenly among 3 replicas/, [dir, ...DATA, '-b', '8', '-m', '4', '--replicas', '3']);
 r.ranks = 2;
 r.fails('smoothing by less than nothing', 2, /smooth gamma/, [dir, ...USUAL, '--smooth', 'gamma=-0.1,samples=2']);
 r.fails('smoothing without samples', 2, /smooth samples/, [dir, ...USUAL, '--smooth', 'gamma=0.1,samples=0']);

@@ -316,7 +316,7 @@ if (!launcher) {
     ['a port beyond them all', 2, /ADDRESS:PORT/, dir, '--listen', '127.0.0.1:99999'], ['a port with a sign', 2, /ADDRESS:PORT/, dir, '--listen', '127.0.0.1:-1'],
     ['no port', 2, /ADDRESS:PORT/, dir, '--listen', '127.0.0.1:'], ['the one behind the last port', 2, /ADDRESS:PORT/, dir, '--listen', '127.0.0.1:65536'],
     ['an address before anything is opened', 2, /ADDRESS:PORT/, join(tmp, 'nix'), '--listen', '127.0.0.1:0', '--admin', 'nowhere'],
-    ['an address of another, the last port', 3, /cannot be listened at/, dir, '--listen', '192.0.2.1:65535'],
+    ['an address of another, the last port', 3, /cannot listen at/, dir, '--listen', '192.0.2.1:65535'],
     ['no directory', 2, /directory/], ['another directory', 3, /nix: cannot be read: No such file/, join(tmp, 'nix')],
     ['a model that takes a sequence', 5, /input s is of type sequence\(float32\), and the protocol has tensors alone/, taking],
     ['a dimension that is none', 2, /no input has a dimension/, dir, '--max-batch', '2', '--listen', '127.0.0.1:0'],
