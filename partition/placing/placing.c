@@ -25,7 +25,9 @@ enum {
   ANNEAL_STEPS = 3000000,   /* of a chain */
   STEPS_PER_CLUSTER = 4000, /* of one descent from coarse to fine */
   MOST_STEPS = 1300000,
-  WIDE = 2000, /* above this, moving one cluster changes next to nothing */
+  WIDE = 2000,        /* above this, moving one cluster changes next to nothing */
+  COARSE_PART = 16,   /* of the budget, for latency from coarse to fine below that */
+  MOST_ROUNDS = 1000, /* of annealing */
 };
 
 static psplit_code bind(psplit_i_placing *p) {
@@ -52,15 +54,35 @@ static uint64_t steps_of(const psplit_i_instance *instance) {
   return instance->problem->next_hop ? most / (1 + instance->net_off[instance->n_nets] / 16) : most;
 }
 
+/* For latency, first from coarse to fine: that moves branches and other groups that single clusters
+ * do not follow one by one, and finds in little time what it finds at all. */
+static psplit_code anneal_coarse(psplit_i_placing *p) {
+  const psplit_i_solver_request *request = p->request;
+  psplit_i_budget part = psplit_i_budget_share(request->budget, COARSE_PART);
+  psplit_i_solver_request inner = *request;
+  inner.budget = &part;
+  psplit_i_placement_task task = task_of(p);
+  task.request = &inner;
+  const psplit_code code = psplit_i_anneal_multilevel(
+    &task, p->parent, MOST_ROUNDS, steps_of(&p->instance), p->node_label, &p->value);
+  psplit_i_spend(request->budget, part.spent);
+  return code;
+}
+
 /* Alternates rounds of annealing single clusters, long and hot, with rounds of multilevel
  * annealing: the first mix clusters, and the second move whole aggregates. */
 static psplit_code anneal_round(psplit_i_placing *p, uint64_t round) {
   const psplit_i_solver_request *request = p->request;
   const psplit_i_placement_task task = task_of(p);
-  const bool wide = request->options->objective == PSPLIT_LATENCY && p->instance.n >= WIDE;
+  const bool latency = request->options->objective == PSPLIT_LATENCY,
+             wide = latency && p->instance.n >= WIDE;
   if (wide || round % 2)
     return psplit_i_anneal_multilevel(&task, p->parent, round, steps_of(&p->instance),
                                       p->node_label, &p->value);
+  if (latency && round == 0) {
+    const psplit_code code = anneal_coarse(p);
+    if (code != PSPLIT_OK) return code;
+  }
   uint32_t *label = PSPLIT_NEW(request->arena, uint32_t, p->instance.n);
   if (!label) return PSPLIT_NOMEM;
   for (uint32_t v = request->problem->n_nodes; v-- > 0;)
@@ -75,7 +97,8 @@ static psplit_code anneal_round(psplit_i_placing *p, uint64_t round) {
 static psplit_code anneal(psplit_i_placing *p) {
   const psplit_i_solver_request *request = p->request;
   const double limit = request->options->time_limit_s;
-  const uint64_t n_rounds = limit < 0 || limit > 1000 ? 1000 : (uint64_t)(limit + 0.99);
+  const uint64_t n_rounds =
+    limit < 0 || limit > MOST_ROUNDS ? MOST_ROUNDS : (uint64_t)(limit + 0.99);
   psplit_code code = PSPLIT_OK;
   uint32_t n_idle = 0;
   for (uint64_t round = 0; round < n_rounds && n_idle < 4 && p->value > p->result->bound; round++) {

@@ -24,7 +24,8 @@ enum {
   AGAINST_ANOTHER = 96,
 };
 static const double HEAT[N_CHAINS] = {1, 3, 10, 30};
-const uint32_t PSPLIT_I_MERGED[N_CHAINS] = {1, 2, 3, UINT32_MAX};
+/* For latency: hotter chains only shuffle clusters, and colder ones accept next to nothing. */
+static const double LATENCY_HEAT[N_CHAINS] = {2e-3, 3e-3, 4.5e-3, 7e-3}, LATENCY_COLD = 3e-5;
 /* Of what all stages take, against latency: of two placements that end at one time the one that
  * takes less is nearer to a better one. */
 static const double BUSY = 1.0 / 64;
@@ -301,22 +302,6 @@ static void run_chain(chain *c) {
   psplit_i_anneal(&c->run, cooling->hot, cooling->cold, cooling->n_steps, c->budget, step, c);
 }
 
-/* The stages of `merged` neighbours each on one of their devices, where that may be. */
-static void merge_stages(chain *c, uint32_t merged) {
-  psplit_i_placement *b = &c->placement;
-  const uint32_t n = b->instance->n;
-  bool may = !b->nonempty && !b->instance->has_pins;
-  uint32_t v = 0;
-  for (; v < n && may; v++) {
-    const uint32_t first = b->label[v] / merged * merged, left = b->n_labels - first;
-    const uint32_t label = first + ((merged < left ? merged : left) - 1) / 2;
-    may = may_be_on(b, v, label);
-    if (may) psplit_i_placement_move(b, v, label);
-  }
-  for (uint32_t k = 0; k < b->n_devices; k++) may &= psplit_i_placement_fits(b, k);
-  for (uint32_t u = 0; u < v && !may; u++) psplit_i_placement_move(b, u, c->label[u]);
-}
-
 psplit_code psplit_i_anneal_labels_once(const psplit_i_placement_task *task,
                                         const psplit_i_cooling *cooling, psplit_i_budget *budget,
                                         uint32_t *label, int64_t *out_value) {
@@ -335,10 +320,6 @@ psplit_code psplit_i_anneal_labels_once(const psplit_i_placement_task *task,
   memcpy(c.placement.type, task->types, instance->n_stages * sizeof *task->types);
   for (uint32_t v = 0; v < instance->n; v++) psplit_i_placement_add(&c.placement, v, label[v]);
   memcpy(c.label, label, instance->n * sizeof *label);
-  if (cooling->merged > 1) {
-    merge_stages(&c, cooling->merged);
-    remember(&c);
-  }
   PSPLIT_TRY(psplit_i_energy_init(&c.energy, &c.placement, &c.arena));
   psplit_i_energy_begin(&c.energy, psplit_i_placement_settle(&c.placement, NULL));
   psplit_i_spend(budget, 4 * look_ops(&c.placement) *
@@ -370,10 +351,9 @@ static void anneal_one(void *with, size_t i, int thread) {
   const psplit_i_cooling cooling = {
     .seed = psplit_i_mix64(options->seed * 0x9e3779b1 + all->salt * N_CHAINS + i),
     .n_steps = all->n_steps,
-    .hot = HEAT[i] * (latency ? 0.01 : 0.1),
-    .cold = latency ? 1e-5 : 1e-4,
-    .n_squares = 4,
-    .merged = latency && all->salt == 0 ? PSPLIT_I_MERGED[i] : 0};
+    .hot = latency ? LATENCY_HEAT[i] : HEAT[i] * 0.1,
+    .cold = latency ? LATENCY_COLD : 1e-4,
+    .n_squares = 4};
   (void)thread;
   memcpy(all->labels + i * n, all->label, n * sizeof *all->label);
   all->codes[i] = psplit_i_anneal_labels_once(all->task, &cooling, &all->budgets[i],

@@ -5,10 +5,6 @@
 #include "annealing.h"
 #include "placement_task.h"
 
-/* For latency: so many stages in a row begin as one in a chain. What is parallel needs devices
- * beside those that wait for each other. */
-extern const uint32_t PSPLIT_I_MERGED[PSPLIT_I_ANNEAL_CHAINS];
-
 /* Simulated annealing from the full placement label[n]; writes a better one than *inout_value, if
  * it finds any. Chains are independent; the same for any number of threads. Errors: NOMEM,
  * LIMIT. */
@@ -20,7 +16,6 @@ typedef struct psplit_i_cooling {
   uint64_t seed, n_steps;
   double hot, cold;   /* temperatures: parts of the bottleneck, or of the latency */
   uint32_t n_squares; /* the energy sums loads to the power of 2 to this */
-  uint32_t merged;    /* so many stages in a row begin as one; 0, 1: all as they are */
   bool in_groups;     /* along an order: clusters move with what goes along; for latency always */
   bool leave;         /* the best of the second half, even where the start was better */
 } psplit_i_cooling;

@@ -24,6 +24,9 @@ enum {
 /* Hottest temperatures of the chains. */
 static const double HEAT[N_CHAINS] = {0.03, 0.1, 0.3, 1};
 static const double HOT_LOAD = 3e-3, HOT_LATENCY = 0.1, COLD = 1e-5;
+/* Stages in a row that begin as one in a chain. What is parallel needs devices beside those that
+ * wait for each other. */
+static const uint32_t MERGED[N_CHAINS] = {1, 2, 3, UINT32_MAX};
 
 /* The pairs that may be contracted. If partners are on the same level, or one has no other
  * neighbour on the side of its partner, everything that enters an aggregate precedes everything
@@ -283,7 +286,7 @@ psplit_code psplit_i_anneal_multilevel(const psplit_i_placement_task *task, cons
                .n_steps = n_steps,
                .wide = wide,
                .in_groups = task->chunks > 1 && i % 2 == 0, /* either finds what the other misses */
-               .merged = plain && salt == 0 ? PSPLIT_I_MERGED[i] : 0,
+               .merged = plain && salt == 0 ? MERGED[i] : 0,
                .hot = HEAT[i] * (latency ? HOT_LATENCY : HOT_LOAD),
                .label = PSPLIT_NEW(&arena, uint32_t, instance->n),
                .best = PSPLIT_NEW(&arena, uint32_t, n),
