@@ -282,6 +282,7 @@ const char *psplit_hint_text(psplit_hint hint) {
     [PSPLIT_HINT_CUSTOM_OPS] = "psplit_onnxruntime_add_custom_ops gives it a library of them",
     [PSPLIT_HINT_WEIGHT_GRADIENTS] =
       "PSPLIT_WEIGHT_GRADIENTS_APART in psplit_training_form.weight_gradients separates them",
+    [PSPLIT_HINT_FEWER_STAGES] = "a smaller psplit_planner_options.n_stages may do",
   };
   return (unsigned)hint < PSPLIT_N_HINTS ? TEXTS[hint] : NULL;
 }

@@ -85,11 +85,10 @@ static psplit_code cut(psplit_planner *planner, const psplit_i_request *r, doubl
       " stages cannot all have work: the model has only constants, so there is nothing to split",
       n_stages);
   if (code == PSPLIT_INFEASIBLE && first.code == PSPLIT_OK)
-    return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
-                         "%" PRIu32 " stages cannot all have work: the model has %" PRIu32
-                         " node%s besides constants; ask for fewer stages",
-                         n_stages, planner->grouping.n_groups,
-                         planner->grouping.n_groups == 1 ? "" : "s");
+    return psplit_i_fail_about(
+      diag, PSPLIT_INFEASIBLE, PSPLIT_I_HELPS(FEWER_STAGES),
+      "%" PRIu32 " stages cannot all have work: the model has %" PRIu32 " node%s besides constants",
+      n_stages, planner->grouping.n_groups, planner->grouping.n_groups == 1 ? "" : "s");
   return code == PSPLIT_OK ? code : psplit_i_fail_as(diag, &first);
 }
 

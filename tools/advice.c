@@ -57,6 +57,7 @@ static const char *const WORDS[PSPLIT_N_HINTS] = {
   [PSPLIT_HINT_TRAINING] = ("; onnx-pipeline-split --training --loss LOSS --optimizer adamw "
                             "--trained-weights input makes stages that do"),
   [PSPLIT_HINT_CUSTOM_OPS] = "; --custom-ops FILE gives it a library of custom operators",
+  [PSPLIT_HINT_FEWER_STAGES] = "; ask for fewer stages",
 };
 
 /* What comes before the message; no colon where that starts with the option's value. */

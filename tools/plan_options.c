@@ -413,41 +413,6 @@ psplit_code planned_make(const plan_options *options, const psplit_model *model,
   return code;
 }
 
-/* More stages need no more memory each, or hardly: doubled until they fit, then halved. */
-psplit_code planned_make_fewest(const plan_options *options, const psplit_model *model,
-                                psplit_diag *diag, planned *out) {
-  enum { MOST_STAGES = 1024 };
-  uint32_t low = 0, high = 1; /* low do not fit, high do */
-  psplit_diag first = {0}, why = {0};
-  psplit_code code = planned_make(options, model, high, &first, out);
-  for (why = first; code == PSPLIT_INFEASIBLE && high < MOST_STAGES;) {
-    low = high;
-    high *= 2;
-    planned_fini(out);
-    why = (psplit_diag){0};
-    code = planned_make(options, model, high, &why, out);
-  }
-  if (code == PSPLIT_INFEASIBLE) why = first;
-  while (code == PSPLIT_OK && high - low > 1) {
-    const uint32_t middle = low + (high - low) / 2;
-    planned fewer = {0};
-    why = (psplit_diag){0};
-    code = planned_make(options, model, middle, &why, &fewer);
-    if (code == PSPLIT_OK) {
-      planned_fini(out);
-      *out = fewer;
-      high = middle;
-      continue;
-    }
-    planned_fini(&fewer);
-    if (code != PSPLIT_INFEASIBLE) break;
-    code = PSPLIT_OK;
-    low = middle;
-  }
-  if (code != PSPLIT_OK) *diag = why;
-  return code;
-}
-
 void planned_fini(planned *plan) {
   psplit_planner_destroy(plan->planner);
   psplit_devices_destroy(plan->devices);

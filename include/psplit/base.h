@@ -128,6 +128,8 @@ typedef enum psplit_hint {
   PSPLIT_HINT_TRAINER,    /* psplit_train, which the stages are made for */
   PSPLIT_HINT_TRAINING,   /* a split for training: weights as inputs, an optimizer */
   PSPLIT_HINT_CUSTOM_OPS, /* psplit_onnxruntime_add_custom_ops, for this operator */
+  /* With INFEASIBLE: not all stages can have work. */
+  PSPLIT_HINT_FEWER_STAGES, /* psplit_planner_options.n_stages */
   PSPLIT_N_HINTS
 } psplit_hint;
 

@@ -87,9 +87,10 @@ static psplit_code check_enough_nodes(const psplit_planner *planner, psplit_diag
     psplit_i_text_addf(&why, ", and no cut goes through the branches of If %s",
                        psplit_i_node_label(planner->graph, largest, label, sizeof label));
     why.failed |= !psplit_i_inline_hint(planner->graph, largest, &advice);
+  } else if (only && only->n_bodies) {
+    psplit_i_text_puts(&why, ", and no cut goes through a node's bodies");
   } else if (n_nodes) {
-    psplit_i_text_puts(&why, only && only->n_bodies ? ", and no cut goes through a node's bodies"
-                                                    : "; ask for fewer stages");
+    advice = PSPLIT_I_HELPS(FEWER_STAGES);
   }
   const psplit_code code =
     why.failed ? psplit_i_nomem(diag)

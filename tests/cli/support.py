@@ -208,6 +208,16 @@ def main(argv):
         tap.ok(isinstance(close, str) and "7 B too little" in close, "how much a stage lacks", str(close))
         few = stages("--max-bytes-per-stage", "1000")
         tap.ok("no number of stages fits" in few, "none, where a node is too large", str(few))
+        # No power of two: 8 stages cannot all have work.
+        with open("m.onnx", "wb") as file:
+            file.write(model("(float[batch,512] x0) => (float[batch,512] x6) <%s> {%s}" % (
+                ", ".join("float[512,512] w%d = random(%d)" % (i, i) for i in range(6)),
+                " ".join("x%d = MatMul (x%d, w%d)" % (i + 1, i, i) for i in range(6)))))
+        most = max(each["memory_bytes"] for each in stages("-k", "6"))
+        few = stages("--max-bytes-per-stage", str(most))
+        tap.ok(isinstance(few, list) and len(few) == 6, "six stages fit, and no fewer", str(few))
+        few = stages("--max-bytes-per-stage", str(most // 2))
+        tap.ok("no number of stages fits" in few, "none, where no number does", str(few))
     return tap.end()
 
 
