@@ -178,15 +178,15 @@ function fails(title, status, pattern, args, options) {
   tap.ok(got.status === status && said.some((line) => pattern.test(line)) && (launcher || (said.length === 1 && alone)), title, `${got.status}\n${got.stderr}`);
 }
 fails('no prompt', 2, /--prompt-ids or --prompts/, []);
-fails('a prompt of words', 2, /--prompt-ids takes token ids/, ['--prompt-ids', 'one,two']);
+fails('a prompt of words', 2, /--prompt-ids takes comma-separated token ids/, ['--prompt-ids', 'one,two']);
 fails('a prompt longer than the context', 2, /a prompt of 5 tokens leaves no room in a context of 4/, ['--prompt-ids', '1,2,3,4,5', '--context', '4']);
 {
   const late = run(k, [dir, '--prompt-ids', '1,2', '--prompt-ids', '1,2,3,4,5', '--context', '4']);
   tap.ok(late.status === 2 && !late.stdout && /leaves no room/.test(late.stderr), 'a second prompt that is too long: nothing is made', late.stdout + late.stderr);
 }
 fails('a line that is no prompt', 4, /line 2 is not a list/, ['--prompts', '-'], { input: '1 2\n1 x\n' });
-for (const negative of ['-1', '1,-2', '1-2', '+1']) fails(`the prompt ${negative}`, 2, /--prompt-ids takes token ids/, ['--prompt-ids', negative]);
-fails('a negative end', 2, /--end takes token ids/, ['--prompt-ids', '1', '--end', '-1']);
+for (const negative of ['-1', '1,-2', '1-2', '+1']) fails(`the prompt ${negative}`, 2, /--prompt-ids takes comma-separated token ids/, ['--prompt-ids', negative]);
+fails('a negative end', 2, /--end takes comma-separated token ids/, ['--prompt-ids', '1', '--end', '-1']);
 fails('a line with a negative token', 4, /line 1 is not a list/, ['--prompts', '-'], { input: '3 -1\n' });
 for (const name of ['input_ids', 'attention_mask', 'past_key_values.1.key'])
   fails(`${name} is not given`, 2, new RegExp(`input ${name} is made from the tokens`), ['--prompt-ids', '1', '--input', `${name}=ones`]);
