@@ -1,4 +1,5 @@
-/* Inside of psplit_i_dims, shared by dim.c (sums and products), dim_quotient.c and dim_eval.c. */
+/* Inside of psplit_i_dims, shared by dim.c (the table, symbols and bounds), dim_poly.c (sums and
+ * products), dim_quotient.c and dim_eval.c. */
 #ifndef PSPLIT_SHAPES_DIM_TABLE_H
 #define PSPLIT_SHAPES_DIM_TABLE_H
 
