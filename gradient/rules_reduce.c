@@ -16,6 +16,14 @@ static bool read_reduction(psplit_i_at *at, reduction *r) {
   return true;
 }
 
+/* As read_reduction. Returns false also if no axis is reduced, so that the result is the input and
+ * its gradient has been given. */
+static bool read_reducing(psplit_i_at *at, reduction *r) {
+  if (!read_reduction(at, r)) return false;
+  if (r->nothing) give(at, 0, grad(at));
+  return !r->nothing;
+}
+
 /* A result as it is with keepdims, so that it is broadcast against the input. A scalar is anyway.
  */
 static ref kept(psplit_i_at *at, const reduction *r, ref a) {
@@ -29,20 +37,13 @@ static void spread(psplit_i_at *at, ref g) {
 
 void psplit_i_gradient_reduce_sum(psplit_i_at *at) {
   reduction r;
-  if (!read_reduction(at, &r)) return;
-  if (r.nothing)
-    give(at, 0, grad(at));
-  else
-    spread(at, kept(at, &r, grad(at)));
+  if (!read_reducing(at, &r)) return;
+  spread(at, kept(at, &r, grad(at)));
 }
 
 void psplit_i_gradient_reduce_mean(psplit_i_at *at) {
   reduction r;
-  if (!read_reduction(at, &r)) return;
-  if (r.nothing) {
-    give(at, 0, grad(at));
-    return;
-  }
+  if (!read_reducing(at, &r)) return;
   psplit_i_widen(at);
   const ref n = r.n ? psplit_i_count_of_axes(at, r.axes, r.n) : psplit_i_count_in(at, 0);
   const ref share = quotient(at, kept(at, &r, wide_grad(at)), n);
@@ -52,11 +53,7 @@ void psplit_i_gradient_reduce_mean(psplit_i_at *at) {
 /* Shared evenly by the elements that are the maximum or minimum. */
 void psplit_i_gradient_reduce_extremum(psplit_i_at *at) {
   reduction r;
-  if (!read_reduction(at, &r)) return;
-  if (r.nothing) {
-    give(at, 0, grad(at));
-    return;
-  }
+  if (!read_reducing(at, &r)) return;
   psplit_i_widen(at);
   const ref is = indicator(at, op2(at, "Equal", in(at, 0), kept(at, &r, out(at, 0))));
   const ref count = sum_over(at, is, r.axes, r.n, true);
@@ -108,11 +105,7 @@ void psplit_i_gradient_reduce_log_sum_exp(psplit_i_at *at) {
 /* The product of the others: of all that are not 0, unless one of the others is 0. */
 void psplit_i_gradient_reduce_prod(psplit_i_at *at) {
   reduction r;
-  if (!read_reduction(at, &r)) return;
-  if (r.nothing) {
-    give(at, 0, grad(at));
-    return;
-  }
+  if (!read_reducing(at, &r)) return;
   const ref x = in(at, 0), zero = op2(at, "Equal", x, number(at, 0));
   const ref is_zero = indicator(at, zero);
   const ref others = sub(at, sum_over(at, is_zero, r.axes, r.n, true), is_zero);
