@@ -1,5 +1,5 @@
 /* Several stages per device, so that execution alternates between devices: the state of the search,
- * which segments.c evaluates and segment_candidates.c fills with candidates.
+ * which segment_candidates.c fills with candidates and segment_plans.c evaluates.
  *
  * A candidate is an assignment of supernodes to devices. It is turned into segments, the longest
  * runs on one device that the order of execution permits, and is evaluated by the plan they make.
@@ -33,6 +33,11 @@ typedef struct psplit_i_segments {
   uint32_t best_list[PSPLIT_I_MOST_SEGMENTS], n_best;
   const char *best_by, *bound;
 } psplit_i_segments;
+
+/* Makes the plan of the segments `segment`, [n_groups], on the `n` devices of `list`; `segment` may
+ * be NULL without groups. Errors: those of psplit_i_plan_make. */
+PSPLIT_MUST_USE psplit_code psplit_i_segments_realise(psplit_i_segments *s, const uint32_t *segment,
+                                                      const uint32_t *list, uint32_t n);
 
 /* Evaluates the candidate s->device: makes its segments and, if no device has more than the
  * permitted number, their plan. Keeps it if it is the best so far, as the work of the method `by`.
