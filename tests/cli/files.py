@@ -318,20 +318,20 @@ def before_work(s):
             ("an annotated model that exists", "--force", ("-o", "out", "--annotate", "page")),
             ("an annotated model that is the model", "model itself",
              ("-o", "out", "--annotate", "m.onnx", "--force")),
-            ("a rule and an annotated model of one name", "one file",
+            ("a rule and an annotated model of one name", "the same file",
              ("-o", "out", "--annotate", "./x", "--depfile", "x")),
             ("an annotated model in DIR", "replaced as a whole",
              ("-o", "old", "--force", "--annotate", "old/m.onnx")),
             ("an annotated model in a missing directory", "missing/m.onnx",
              ("-o", "out", "--annotate", "missing/m.onnx"))):
-        status = USAGE if "one" in says or "whole" in says else FILE
+        status = USAGE if "same" in says or "whole" in says else FILE
         s.each("split: " + title, status, says, s.split, "m.onnx", *hopeless, *args)
     for title, says, args in (
             ("a page in a missing directory", "missing/page", ("-o", "missing/page")),
             ("a page that is a directory", "there", ("-o", "there")),
             ("a model that exists", "--force", ("--format", "onnx", "-o", "page"))):
         s.each("inspect: " + title, FILE, says, s.inspect, "m.onnx", *hopeless, *args)
-    s.each("split: an annotated model in place of a stage", USAGE, "one file", s.split, "m.onnx",
+    s.each("split: an annotated model in place of a stage", USAGE, "the same file", s.split, "m.onnx",
            "-k", "2", "-o", ".", "--weights", "reference", "--annotate", "stage1.onnx")
     os.rmdir("there")
     remove("page")

@@ -29,7 +29,7 @@ WRONG = (("{stages}.onnx", "without {stage} all stages would have the same name"
          ("a/s{stage}.onnx", "no '/'"),
          ("-s{stage}.onnx", "neither with '.' nor with '-'"),
          (".s{stage}.onnx", "neither with '.' nor with '-'"),
-         ("s{stage}", "end in .onnx"), (".onnx", "end in .onnx"), ("", "end in .onnx"),
+         ("s{stage}", "end in .onnx"), (".onnx", "end in .onnx"), ("", "takes NAME, not"),
          ("{stag}.onnx", FIELDS), ("{stage:2}.onnx", FIELDS), ("{stage:00}.onnx", FIELDS),
          ("{model:02}{stage}.onnx", FIELDS), ("{stage.onnx", FIELDS), ("{device}{stage}.onnx", FIELDS),
          ("s {stage}.onnx", "only letters"), ("s$(x){stage}.onnx", "only letters"),
