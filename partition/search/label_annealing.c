@@ -24,8 +24,10 @@ enum {
   AGAINST_ANOTHER = 96,
 };
 static const double HEAT[N_CHAINS] = {1, 3, 10, 30};
-/* For latency: hotter chains only shuffle clusters, and colder ones accept next to nothing. */
-static const double LATENCY_HEAT[N_CHAINS] = {2e-3, 3e-3, 4.5e-3, 7e-3}, LATENCY_COLD = 3e-5;
+/* For latency, chains that begin hotter only shuffle clusters, unless each cluster has enough steps
+ * to cool slowly: then two hot ones find more. Colder ones accept next to nothing. */
+static const double LATENCY_HEAT[N_CHAINS] = {2e-3, 3e-3, 4.5e-3, 7e-3},
+                    SLOW_LATENCY_HEAT[N_CHAINS] = {2e-3, 3e-3, 1e-2, 3e-2}, LATENCY_COLD = 3e-5;
 /* Of what all stages take, against latency: of two placements that end at one time the one that
  * takes less is nearer to a better one. */
 static const double BUSY = 1.0 / 64;
@@ -336,8 +338,9 @@ out:
 typedef struct label_chains {
   const psplit_i_placement_task *task;
   uint64_t salt, n_steps;
-  const uint32_t *label; /* where all begin */
-  uint32_t *labels;      /* [N_CHAINS][n] */
+  const double *latency_heat; /* [N_CHAINS] */
+  const uint32_t *label;      /* where all begin */
+  uint32_t *labels;           /* [N_CHAINS][n] */
   psplit_code *codes;
   int64_t *values;
   psplit_i_budget *budgets;
@@ -351,7 +354,7 @@ static void anneal_one(void *with, size_t i, int thread) {
   const psplit_i_cooling cooling = {
     .seed = psplit_i_mix64(options->seed * 0x9e3779b1 + all->salt * N_CHAINS + i),
     .n_steps = all->n_steps,
-    .hot = latency ? LATENCY_HEAT[i] : HEAT[i] * 0.1,
+    .hot = latency ? all->latency_heat[i] : HEAT[i] * 0.1,
     .cold = latency ? LATENCY_COLD : 1e-4,
     .n_squares = 4};
   (void)thread;
@@ -365,7 +368,8 @@ psplit_code psplit_i_anneal_labels(const psplit_i_placement_task *task, uint64_t
   const psplit_i_instance *instance = task->instance;
   const uint64_t per_cluster = instance->n > 20000 ? 50 : 8000;
   uint64_t n_steps = per_cluster * instance->n;
-  if (n_steps > max_steps) n_steps = max_steps;
+  const bool slow = n_steps <= max_steps;
+  if (!slow) n_steps = max_steps;
   /* Relays are recounted after every move. */
   if (instance->problem->next_hop) n_steps /= 1 + instance->net_off[instance->n_nets] / 16;
   psplit_code codes[N_CHAINS] = {PSPLIT_OK};
@@ -373,7 +377,15 @@ psplit_code psplit_i_anneal_labels(const psplit_i_placement_task *task, uint64_t
   int64_t values[N_CHAINS];
   uint32_t *labels = malloc((size_t)N_CHAINS * instance->n * sizeof *labels + 1);
   if (!labels) return PSPLIT_NOMEM;
-  label_chains all = {task, salt, n_steps, label, labels, codes, values, budgets};
+  label_chains all = {.task = task,
+                      .salt = salt,
+                      .n_steps = n_steps,
+                      .latency_heat = slow ? SLOW_LATENCY_HEAT : LATENCY_HEAT,
+                      .label = label,
+                      .labels = labels,
+                      .codes = codes,
+                      .values = values,
+                      .budgets = budgets};
   psplit_i_anneal_chains(task->request, budgets, anneal_one, &all);
   psplit_code code = PSPLIT_OK;
   for (uint32_t i = 0; i < N_CHAINS; i++) {

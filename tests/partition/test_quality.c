@@ -149,9 +149,9 @@ static void latency(void **state) {
     {"bert12-like operators", 0, 1088099, 0.8},
     {"resnet50-like operators", 0, 377043, 0},
     {"gnmt-like layers", 0, 204051, 0},
-    {"layered", 300, 2734829, 50.3},
-    {"wide", 300, 2153566, 62.5},
-    {"detector", 300, 4184698, 19.2},
+    {"layered", 300, 2721494, 50.1},
+    {"wide", 300, 2182181, 63.0},
+    {"detector", 300, 4176346, 19.1},
     {"experts", 300, 933405, 1.0},
     {"encoder", 300, 3962000, 1.1},
   };
