@@ -221,7 +221,7 @@ static void hostile_files_are_refused_with_the_place(void **state) {
     {"[" KERNEL("a", "A", 1, 1e300) "]", PSPLIT_INVALID, "[0].dur: must be a number"},
     {"[" KERNEL("a", "A", -1, 1) "]", PSPLIT_INVALID, "[0].ts: must be a number"},
     {OWN("\"costs\": {}"), PSPLIT_INVALID, "costs: must be an array"},
-    {OWN("\"costs\": [], \"cost\": 1"), PSPLIT_INVALID, "cost: is not a key"},
+    {OWN("\"costs\": [], \"cost\": 1"), PSPLIT_INVALID, "cost: unknown key"},
     {OWN("\"dims\": [1], \"costs\": []"), PSPLIT_INVALID, "dims: must be an object"},
     {OWN("\"dims\": {\"n\": -1}, \"costs\": []"), PSPLIT_INVALID,
      "dims.n: must be an integer from 0"},

@@ -402,7 +402,7 @@ static void what_has_no_meaning_is_refused(void **unused) {
   expect_refused("fill-drain requires contiguous stages");
   options.chunks = 1;
   options.solver = "pipedream";
-  expect_refused("solver pipedream makes contiguous stages for throughput");
+  expect_refused("solver pipedream only makes contiguous stages for throughput");
   options.solver = "auto";
   memset(r.node_flags, 0, sizeof r.node_flags);
   expect_refused("use throughput for a forward pass");

@@ -60,7 +60,7 @@ static void what_links_between_pairs_do_not_go_with_is_refused(void **state) {
   refused(&q, PSPLIT_UNSUPPORTED, "in their order");
   q = *p;
   q.comm = PSPLIT_COMM_SHARED;
-  refused(&q, PSPLIT_UNSUPPORTED, "point to point");
+  refused(&q, PSPLIT_UNSUPPORTED, "point-to-point");
   static const uint32_t link[] = {0, 1, 3, 0};
   q = *p;
   q.device_link = link;

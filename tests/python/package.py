@@ -114,7 +114,7 @@ with tempfile.TemporaryDirectory() as folder:
     raises(ValueError, "a time that is none", lambda: model.plan(2, time_limit=-1.0), says="time_limit")
     raises(ValueError, "a part of steps that is all", lambda: model.plan(2, context=8, prefill=(4, 1)), says="prefill")
     raises(ValueError, "prompts without a context", lambda: model.plan(2, prefill=(4, 0.5)), says="context")
-    raises(psplit.Error, "a context of what is no decoder", lambda: model.plan(2, context=8), "USAGE", "decoders")
+    raises(psplit.Error, "a context of what is no decoder", lambda: model.plan(2, context=8), "USAGE", "not a decoder")
     raises(psplit.Error, "a shape of no input", lambda: model.plan(2, shapes={"z": (1, 2)}), "USAGE", "z")
     raises(psplit.Error, "a shape of another rank", lambda: model.plan(2, shapes={"x": (1, 2, 3)}), "USAGE", "shapes: x")
     raises(psplit.Error, "a state that is none", lambda: model.plan(2, states={"y": "z"}), "USAGE", "states: y=z")

@@ -40,7 +40,7 @@ fails('the stage goes before all', 5, /stage 2 .*Other/, '--provider', '2=Other'
 fails('options of a provider that has none', 2, /stage 1 .*provider CPU: there are no options/,
   '--provider', 'CPU', '--provider-option', '1=device_id=0');
 fails('options of no provider', 2, /stage 0.*no --provider/, '--provider-option', 'device_id=0');
-fails('no such stage', 2, /stages 0 to 2/, '--threads', '3=2');
+fails('no such stage', 2, /stages are 0 to 2/, '--threads', '3=2');
 fails('not a number', 2, /--threads/, '--threads', '1=x');
 fails('no such level', 2, /0, 1, 2 or 99/, '--optimization', '1=3');
 runs('levels and threads by stage', '--optimization', '0', '--optimization', '2=99', '--threads', '1=2');
