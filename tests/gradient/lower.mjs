@@ -134,7 +134,7 @@ for (const [what, pattern, ...options] of [
   ['a file that is there', /lowered.onnx/, file, '--lower-gradient', lowered],
   ['the model itself', /model.onnx/, file, '--lower-gradient', file, '--force'],
   ['standard output', /standard output/, file, '--lower-gradient', '-'],
-  ['with --training', /file of its own/, file, '--lower-gradient', lowered, '--training', '--loss', 'mse:'],
+  ['with --training', /cannot be combined/, file, '--lower-gradient', lowered, '--training', '--loss', 'mse:'],
 ]) {
   const before = [file, lowered].map((name) => readFileSync(name));
   const done = spawnSync(split, options, { encoding: 'utf8' });
