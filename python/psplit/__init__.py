@@ -18,7 +18,7 @@ import dataclasses
 import json
 import operator
 import os
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union
 
 from . import _psplit
 
@@ -28,6 +28,7 @@ __all__ = [
 ]
 
 Path = Union[str, "os.PathLike[str]"]
+_Value = TypeVar("_Value")
 
 # What would help, by the hint's name, in the words of this module; {0} is the hint's first argument, {} all.
 _HINTS = {
@@ -360,8 +361,12 @@ def _given(**options: Any) -> Dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _texts(texts: Sequence[str]) -> List[str]:
-    return [texts] if isinstance(texts, str) else list(texts)
+def _texts(texts: Optional[Sequence[str]]) -> List[str]:
+    return [texts] if isinstance(texts, str) else list(texts or ())
+
+
+def _pairs(mapping: Optional[Mapping[str, _Value]]) -> List[Tuple[str, _Value]]:
+    return [] if mapping is None else list(mapping.items())
 
 
 def _most(what: str, value: Union[int, str]) -> int:
@@ -413,15 +418,15 @@ class Model:
     def inlined(self) -> Tuple[Inlined, ...]:
         return tuple(Inlined(*row) for row in self._handle.inlined())
 
-    def plan(self, stages: Optional[int] = None, *, devices: Any = None, dims: Mapping[str, int] = {},
-             shapes: Mapping[str, Sequence[int]] = {}, context: Optional[int] = None, batch: int = 1,
+    def plan(self, stages: Optional[int] = None, *, devices: Any = None, dims: Optional[Mapping[str, int]] = None,
+             shapes: Optional[Mapping[str, Sequence[int]]] = None, context: Optional[int] = None, batch: int = 1,
              prefill: Optional[Tuple[int, float]] = None, sequences: Optional[int] = None, costs: Any = None,
-             depth: int = 2, pins: Mapping[str, int] = {}, device_order: str = "chosen",
+             depth: int = 2, pins: Optional[Mapping[str, int]] = None, device_order: str = "chosen",
              segments: Union[int, str] = 1, replicas: Union[int, str] = 1, overlap: bool = False,
              max_bytes_per_stage: Optional[int] = None, ignore_annotations: bool = False,
-             configuration: Optional[str] = None, keep_together: Sequence[str] = (), tied_weights: str = "auto",
+             configuration: Optional[str] = None, keep_together: Optional[Sequence[str]] = None, tied_weights: str = "auto",
              keep_blocks: bool = False, slack: float = 2.0, message_latency: str = "per_pair",
-             states: Mapping[str, str] = {}, no_state: bool = False, objective: str = "throughput",
+             states: Optional[Mapping[str, str]] = None, no_state: bool = False, objective: str = "throughput",
              solver: Optional[str] = None, policy: Optional[Path] = None, proposals: int = 8,
              time_limit: Optional[float] = None, seed: int = 1, threads: int = 0, passes: Optional[str] = None,
              allow_invalid: bool = False, certify: bool = False, inline_weights: bool = False,
@@ -454,10 +459,10 @@ class Model:
         """
         options: Dict[str, Any] = {
             "n_stages": 0 if stages is None else operator.index(stages),
-            "dims": [(name, operator.index(size)) for name, size in dims.items()],
-            "shapes": [(name, tuple(map(operator.index, sizes))) for name, sizes in shapes.items()],
-            "states": list(states.items()), "no_states": no_state, "costs": _costs(costs), "queue_depth": depth,
-            "pins": [f"{pattern}={operator.index(stage)}" for pattern, stage in pins.items()],
+            "dims": [(name, operator.index(size)) for name, size in _pairs(dims)],
+            "shapes": [(name, tuple(map(operator.index, sizes))) for name, sizes in _pairs(shapes)],
+            "states": _pairs(states), "no_states": no_state, "costs": _costs(costs), "queue_depth": depth,
+            "pins": [f"{pattern}={operator.index(stage)}" for pattern, stage in _pairs(pins)],
             "device_order": _choice("device_order", device_order, ("chosen", "given")),
             "max_segments": _most("segments", segments), "max_replicas": _most("replicas", replicas),
             "overlap": overlap, "ignore_annotations": ignore_annotations, "keep_together": _texts(keep_together),
@@ -515,7 +520,7 @@ class Model:
 
 def open(model: Union[Path, bytes, bytearray], *, name: Optional[str] = None,
          data_directory: Optional[Path] = None, follow_symlinks: bool = False, max_graph_bytes: int = 0,
-         inline_if: Mapping[str, str] = {}) -> Model:
+         inline_if: Optional[Mapping[str, str]] = None) -> Model:
     """Opens a model: a path, or the bytes of one, as torch.onnx.export writes to an io.BytesIO.
 
     name            of a model from bytes, for messages
@@ -527,10 +532,10 @@ def open(model: Union[Path, bytes, bytearray], *, name: Optional[str] = None,
         data = bytes(model)
     else:
         path = os.fspath(model)
-    branches = [_choice("a branch", branch, ("else", "then")) == 1 for branch in inline_if.values()]
+    branches = [_choice("a branch", branch, ("else", "then")) == 1 for _, branch in _pairs(inline_if)]
     directory = None if data_directory is None else os.fspath(data_directory)
     return Model(_psplit.open(path, data, name, directory, follow_symlinks, False, max_graph_bytes,
-                              list(inline_if), branches))
+                              [name for name, _ in _pairs(inline_if)], branches))
 
 
 def split(model: Union[Path, bytes, Model], directory: Path, stages: Optional[int] = None, *,

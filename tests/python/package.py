@@ -85,6 +85,9 @@ with tempfile.TemporaryDirectory() as folder:
     ok([s.device for s in psplit.open(data).plan(devices=devices).stages] == ["a", "b"], "devices may be a dict")
     pinned = model.plan(2, dims={"N": 8}, solver="slice", threads=2, seed=7)
     ok(len(pinned.stages) == 2, "solver, threads and seed are taken")
+    unsaid = psplit.open(data, inline_if=None).plan(2, dims=None, shapes=None, pins=None, keep_together=None, states=None,
+                                                    costs=None)
+    ok(unsaid.manifest == psplit.open(data).plan(2).manifest, "None says as little as an argument left out")
     held = psplit.open(data).plan(2, dims={"N": 8})
     gc.collect()
     ok(held.split(root / "held")["stages"][0]["nodes"] > 0, "a plan keeps its model")
