@@ -1,5 +1,6 @@
 /* The fields of the merged graph, stage by stage: unchanged bytes of the stages where no name
  * changes. Unique fields (the graph's name) are taken from the first stage. */
+#include <assert.h>
 #include <string.h>
 
 #include "fields.h"
@@ -331,10 +332,7 @@ static psplit_code add_outputs(psplit_i_merger *m) {
   }
   for (uint32_t o = 0; o < m->manifest.n_outputs; o++) {
     const uint32_t id = psplit_i_intern_find(&names, m->manifest.outputs[o]);
-    if (id >= from.n)
-      PSPLIT_FAIL(psplit_i_fail(m->diag, PSPLIT_INVALID,
-                                "%s: no stage gives the model's output \"%s\"", m->directory,
-                                m->manifest.outputs[o]));
+    assert(id < from.n); /* a stage gives it: psplit_i_manifest_check */
     psplit_i_rope *out = psplit_i_last_rope(&m->graph, m->stages[from.items[id]].model);
     if (!out) PSPLIT_FAIL(psplit_i_nomem(m->diag));
     psplit_i_rope_span(out, m->stages[from.items[id]].model, spans.items[id]);

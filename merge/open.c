@@ -1,5 +1,6 @@
 /* Opens the stages and connects them by pipeline.json. Other tools may have changed the interior of
  * a stage; its inputs and outputs must still exist, with the same types. */
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -102,20 +103,11 @@ static bool sends(const psplit_i_row *row, const char *tensor, uint32_t to) {
 static psplit_code join_received(psplit_i_merger *m, uint32_t s, uint32_t v,
                                  const psplit_i_row *row) {
   psplit_code code;
-  if (row->from >= s)
-    return psplit_i_fail(m->diag, PSPLIT_INVALID,
-                         "%s: stage %" PRIu32 " receives \"%s\" from stage %" PRIu32
-                         ", which is not before it",
-                         m->directory, s, row->tensor, row->from);
   const psplit_i_manifest_stage *sender = &m->manifest.stages[row->from];
-  const psplit_i_row *offer = NULL;
+  const psplit_i_row *offer = NULL; /* it is there: psplit_i_manifest_check */
   for (uint32_t o = 0; o < sender->n_outputs && !offer; o++)
     if (sends(&sender->outputs[o], row->tensor, s)) offer = &sender->outputs[o];
-  if (!offer)
-    return psplit_i_fail(m->diag, PSPLIT_INVALID,
-                         "%s: stage %" PRIu32 " waits for \"%s\", which stage %" PRIu32
-                         " does not send",
-                         m->directory, s, row->tensor, row->from);
+  assert(offer);
   const psplit_i_merge_stage *from = &m->stages[row->from], *to = &m->stages[s];
   const uint32_t sent = find_output(from, offer->name); /* it is there: check_outputs */
   PSPLIT_TRY(check_types(m, row->tensor, row->from, from->graph->values[sent].declared_type, s,
@@ -127,18 +119,11 @@ out:
 }
 
 /* `inputs` knows the model's inputs by name. */
-static psplit_code join_given(psplit_i_merger *m, uint32_t s, uint32_t v, const char *tensor,
-                              const psplit_i_intern *inputs) {
+static void join_given(psplit_i_merger *m, uint32_t s, uint32_t v, const char *tensor,
+                       const psplit_i_intern *inputs) {
   const uint32_t number = m->stages[s].first + v, id = psplit_i_intern_find(inputs, tensor);
-  if (id == PSPLIT_NONE)
-    return psplit_i_fail(m->diag, PSPLIT_INVALID,
-                         "%s: stage %" PRIu32
-                         " takes \"%s\" from the model, which has no such "
-                         "input",
-                         m->directory, s, tensor);
   if (m->given[id] == PSPLIT_NONE) m->given[id] = number;
   m->same_as[number] = m->given[id];
-  return PSPLIT_OK;
 }
 
 static psplit_code join_inputs(psplit_i_merger *m, uint32_t s, const psplit_i_intern *inputs) {
@@ -153,8 +138,10 @@ static psplit_code join_inputs(psplit_i_merger *m, uint32_t s, const psplit_i_in
     /* What nothing in the stage reads any more, a tool may have taken out. */
     if (v == PSPLIT_NONE) continue;
     known[v] = 1;
-    PSPLIT_TRY(row->from == PSPLIT_I_FROM_MODEL ? join_given(m, s, v, row->tensor, inputs)
-                                                : join_received(m, s, v, row));
+    if (row->from == PSPLIT_I_FROM_MODEL)
+      join_given(m, s, v, row->tensor, inputs);
+    else
+      PSPLIT_TRY(join_received(m, s, v, row));
   }
   for (uint32_t i = 0; i < stage->graph->n_inputs; i++) {
     const uint32_t v = stage->graph->inputs[i];
@@ -170,9 +157,7 @@ out:
   return code;
 }
 
-/* `outputs` knows the model's outputs by name. */
-static psplit_code check_outputs(const psplit_i_merger *m, uint32_t s,
-                                 const psplit_i_intern *outputs) {
+static psplit_code check_outputs(const psplit_i_merger *m, uint32_t s) {
   const psplit_i_manifest_stage *wanted = &m->manifest.stages[s];
   for (uint32_t o = 0; o < wanted->n_outputs; o++) {
     const psplit_i_row *row = &wanted->outputs[o];
@@ -182,11 +167,6 @@ static psplit_code check_outputs(const psplit_i_merger *m, uint32_t s,
                            " (%s) has no output \"%s\" any more, which "
                            "pipeline.json says it gives",
                            s, m->stages[s].model->path, row->name);
-    if (row->to_model && psplit_i_intern_find(outputs, row->tensor) == PSPLIT_NONE)
-      return psplit_i_fail(m->diag, PSPLIT_INVALID,
-                           "%s: stage %" PRIu32
-                           " gives \"%s\" to the model, which has no such output",
-                           m->directory, s, row->tensor);
   }
   return PSPLIT_OK;
 }
@@ -209,9 +189,8 @@ static psplit_code open_whole(psplit_i_merger *m) {
 
 psplit_code psplit_i_merge_open(psplit_i_merger *m) {
   psplit_code code;
-  psplit_i_intern inputs, outputs;
+  psplit_i_intern inputs;
   psplit_i_intern_init(&inputs);
-  psplit_i_intern_init(&outputs);
   PSPLIT_TRY(psplit_i_manifest_read(m->directory, m->options->max_text_bytes, &m->arena, m->diag,
                                     &m->manifest));
   if (m->manifest.training)
@@ -220,6 +199,7 @@ psplit_code psplit_i_merge_open(psplit_i_merger *m) {
                     "%s: the stages are for training; onnx-pipeline-train --export writes "
                     "trained weights into the model",
                     m->directory));
+  PSPLIT_TRY(psplit_i_manifest_check(m->directory, &m->manifest, m->diag));
   PSPLIT_TRY(open_whole(m));
   m->stages = PSPLIT_NEW(&m->arena, psplit_i_merge_stage, m->manifest.n_stages);
   if (!m->stages) PSPLIT_FAIL(psplit_i_nomem(m->diag));
@@ -235,18 +215,14 @@ psplit_code psplit_i_merge_open(psplit_i_merger *m) {
     if (psplit_i_intern_add(&inputs, m->manifest.inputs[i]) == PSPLIT_NONE)
       PSPLIT_FAIL(psplit_i_nomem(m->diag));
   }
-  for (uint32_t o = 0; o < m->manifest.n_outputs; o++)
-    if (psplit_i_intern_add(&outputs, m->manifest.outputs[o]) == PSPLIT_NONE)
-      PSPLIT_FAIL(psplit_i_nomem(m->diag));
   psplit_i_merge_keep_of_model(m);
   for (uint32_t s = 0; s < m->manifest.n_stages; s++) {
-    PSPLIT_TRY(check_outputs(m, s, &outputs));
+    PSPLIT_TRY(check_outputs(m, s));
     PSPLIT_TRY(psplit_i_merge_boundary(m, s));
     PSPLIT_TRY(join_inputs(m, s, &inputs));
   }
   m->report.n_stages = m->manifest.n_stages;
 out:
   psplit_i_intern_fini(&inputs);
-  psplit_i_intern_fini(&outputs);
   return code;
 }
