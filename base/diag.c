@@ -283,6 +283,11 @@ const char *psplit_hint_text(psplit_hint hint) {
     [PSPLIT_HINT_WEIGHT_GRADIENTS] =
       "PSPLIT_WEIGHT_GRADIENTS_APART in psplit_training_form.weight_gradients separates them",
     [PSPLIT_HINT_FEWER_STAGES] = "a smaller psplit_planner_options.n_stages may do",
+    [PSPLIT_HINT_IDS] = "psplit_generator_options.ids can name it",
+    [PSPLIT_HINT_LOGITS] = "psplit_generator_options.logits can name it",
+    [PSPLIT_HINT_KEEP_TOGETHER] = "psplit_planner_options.keep_together keeps its nodes together",
+    [PSPLIT_HINT_PINS] = "psplit_planner_options.pins can cut both alike",
+    [PSPLIT_HINT_EXPORT] = "psplit_checkpoint_export writes trained weights into the model",
   };
   return (unsigned)hint < PSPLIT_N_HINTS ? TEXTS[hint] : NULL;
 }

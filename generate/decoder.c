@@ -129,16 +129,16 @@ static bool is_of_encoder(const char *name) {
 
 static psplit_code fail_apart(const making *mk, uint32_t stage, uint32_t input, const writer *w) {
   if (w->phase == mk->d->phases.token)
-    return psplit_i_fail(mk->diag, PSPLIT_UNSUPPORTED,
-                         "stage %u reads the state %s, and stage %u writes it as %s: a state "
-                         "stays in one stage; --keep-together of onnx-pipeline-split keeps its "
-                         "nodes together",
-                         stage, mk->m->inputs[input], w->stage, mk->m->outputs[w->output]);
-  return psplit_i_fail(mk->diag, PSPLIT_UNSUPPORTED,
-                       "stage %u of %s reads the state %s, and stage %u of %s writes it: a state "
-                       "stays in one stage; --pin of onnx-pipeline-split cuts both alike",
-                       stage, mk->pipe->phases[mk->d->phases.token].directory, mk->m->inputs[input],
-                       w->stage, mk->pipe->phases[w->phase].directory);
+    return psplit_i_fail_about(mk->diag, PSPLIT_UNSUPPORTED, PSPLIT_I_HELPS(KEEP_TOGETHER),
+                               "stage %u reads the state %s, and stage %u writes it as %s: a state "
+                               "stays in one stage",
+                               stage, mk->m->inputs[input], w->stage, mk->m->outputs[w->output]);
+  return psplit_i_fail_about(
+    mk->diag, PSPLIT_UNSUPPORTED, PSPLIT_I_HELPS(PINS),
+    "stage %u of %s reads the state %s, and stage %u of %s writes it: a state "
+    "stays in one stage",
+    stage, mk->pipe->phases[mk->d->phases.token].directory, mk->m->inputs[input], w->stage,
+    mk->pipe->phases[w->phase].directory);
 }
 
 /* Has the stage that reads a state keep it: the one that writes it as `name`. */
@@ -265,9 +265,9 @@ static psplit_code find_ids(making *mk, uint32_t phase) {
     return psplit_i_fail_unknown(mk->diag, PSPLIT_SUBJECT_IDS, "the model has no input", asked,
                                  mk->m->inputs + p->first_input, p->n_needed);
   if (found == PSPLIT_NONE || !is_integers(&mk->m->input_values[found]))
-    return psplit_i_fail(mk->diag, PSPLIT_UNSUPPORTED,
-                         "no input of the model takes token ids: it must be int64 or int32 and be "
-                         "called input_ids, or as --ids says");
+    return psplit_i_fail_about(mk->diag, PSPLIT_UNSUPPORTED, PSPLIT_I_HELPS(IDS),
+                               "no input of the model takes token ids: it must be int64 or int32 "
+                               "and be called input_ids");
   mk->d->roles[found] = PSPLIT_I_ROLE_IDS;
   return PSPLIT_OK;
 }
@@ -288,8 +288,8 @@ static psplit_code find_logits(making *mk, uint32_t phase, psplit_i_logits *out)
   }
   if (found == PSPLIT_NONE && n == 1) found = last;
   if (found == PSPLIT_NONE || !find_output_port(mk->pipe, found, &out->stage, &out->port))
-    return psplit_i_fail(mk->diag, PSPLIT_UNSUPPORTED,
-                         "none of the model's outputs is called logits, and --logits names none");
+    return psplit_i_fail_about(mk->diag, PSPLIT_UNSUPPORTED, PSPLIT_I_HELPS(LOGITS),
+                               "none of the model's outputs is called logits");
   out->output = found;
   return PSPLIT_OK;
 }

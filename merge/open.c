@@ -194,11 +194,8 @@ psplit_code psplit_i_merge_open(psplit_i_merger *m) {
   PSPLIT_TRY(psplit_i_manifest_read(m->directory, m->options->max_text_bytes, &m->arena, m->diag,
                                     &m->manifest));
   if (m->manifest.training)
-    PSPLIT_FAIL(
-      psplit_i_fail(m->diag, PSPLIT_UNSUPPORTED,
-                    "%s: the stages are for training; onnx-pipeline-train --export writes "
-                    "trained weights into the model",
-                    m->directory));
+    PSPLIT_FAIL(psplit_i_fail_about(m->diag, PSPLIT_UNSUPPORTED, PSPLIT_I_HELPS(EXPORT),
+                                    "%s: the stages are for training", m->directory));
   PSPLIT_TRY(psplit_i_manifest_check(m->directory, &m->manifest, m->diag));
   PSPLIT_TRY(open_whole(m));
   m->stages = PSPLIT_NEW(&m->arena, psplit_i_merge_stage, m->manifest.n_stages);

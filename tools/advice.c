@@ -58,6 +58,11 @@ static const char *const WORDS[PSPLIT_N_HINTS] = {
                             "--trained-weights input makes stages that do"),
   [PSPLIT_HINT_CUSTOM_OPS] = "; --custom-ops FILE gives it a library of custom operators",
   [PSPLIT_HINT_FEWER_STAGES] = "; ask for fewer stages",
+  [PSPLIT_HINT_IDS] = ", or as --ids says",
+  [PSPLIT_HINT_LOGITS] = ", and --logits names none",
+  [PSPLIT_HINT_KEEP_TOGETHER] = "; --keep-together of onnx-pipeline-split keeps its nodes together",
+  [PSPLIT_HINT_PINS] = "; --pin of onnx-pipeline-split cuts both alike",
+  [PSPLIT_HINT_EXPORT] = "; onnx-pipeline-train --export writes trained weights into the model",
 };
 
 /* What comes before the message; no colon where that starts with the option's value. */

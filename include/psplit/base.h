@@ -129,7 +129,12 @@ typedef enum psplit_hint {
   PSPLIT_HINT_TRAINING,   /* a split for training: weights as inputs, an optimizer */
   PSPLIT_HINT_CUSTOM_OPS, /* psplit_onnxruntime_add_custom_ops, for this operator */
   /* With INFEASIBLE: not all stages can have work. */
-  PSPLIT_HINT_FEWER_STAGES, /* psplit_planner_options.n_stages */
+  PSPLIT_HINT_FEWER_STAGES,  /* psplit_planner_options.n_stages */
+  PSPLIT_HINT_IDS,           /* psplit_generator_options.ids */
+  PSPLIT_HINT_LOGITS,        /* psplit_generator_options.logits */
+  PSPLIT_HINT_KEEP_TOGETHER, /* psplit_planner_options.keep_together */
+  PSPLIT_HINT_PINS,          /* psplit_planner_options.pins */
+  PSPLIT_HINT_EXPORT,        /* psplit_checkpoint_export, of a checkpoint of a training run */
   PSPLIT_N_HINTS
 } psplit_hint;
 

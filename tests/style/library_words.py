@@ -12,7 +12,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
 from tap import Tap  # noqa: E402
 
-COMPONENTS = ["base", "onnx", "shapes", "partition", "passes", "manifest", "emit", "view", "verify",
+COMPONENTS = ["base", "onnx", "shapes", "partition", "passes", "manifest", "emit", "view", "verify", "merge", "generate",
          "runtime", "tune", "include"]
 TOKEN = re.compile(r'/\*.*?\*/|"((?:[^"\\\n]|\\.)*)"|\'(?:[^\'\\\n]|\\.)*\'', re.S)
 OPTION = re.compile(r"(?<![\w-])--[a-z]")
