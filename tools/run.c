@@ -9,191 +9,29 @@
 #include <unistd.h>
 
 #include "cli.h"
-#include "shared_options.h"
-
-#include <getopt.h>
-
-#include "feed_options.h"
-#include "ort_library.h"
-#include "ort_options.h"
 #include "places.h"
 #include "print_run.h"
 #include "resume.h"
+#include "run_settings.h"
 #ifdef PSPLIT_HAS_MPI
 #include <psplit/run_mpi.h>
 #else
 #define PSPLIT_HAS_MPI 0
 #endif
 
-enum {
-  OPT_WARMUP = 256,
-  OPT_DEPTH,
-  OPT_PIN,
-  OPT_NO_PIN,
-  OPT_ALONE,
-  OPT_TRANSPORT,
-  OPT_TIMEOUT,
-  OPT_CHUNK,
-  OPT_JSON,
-  OPT_TRACE,
-  OPT_STREAM,
-  OPT_PROFILE,
-  OPT_MAX_TEXT,
-  OPT_ON_ERROR,
-  OPT_DEADLINE,
-  OPT_RESUME,
-};
-
-static const cli_option OPTIONS[] = {
-  {0, NULL, NULL, "Inputs and outputs:"},
-  FEED_OPTIONS,
-  {OPT_RANDOM, "random", NULL, "fill inputs that have no file with random numbers"},
-  {OPT_STREAM, "stream", NULL,
-   "process micro-batches as they arrive, until the inputs end: from standard input (\"-\"), pipes "
-   "or files with {}"},
-  {'o', "output", "DIR",
-   "write the outputs of each micro-batch as .npy files; if it is a pipe or \"-\", as a stream"},
-  {0, NULL, NULL, "Execution:"},
-  {'m', "micro-batches", "M",
-   "number of micro-batches; default: 1, with --profile 20, with --stream all"},
-  {OPT_RESUME, "resume-from", "N|last",
-   "start at micro-batch N (from 0), or after those in -o DIR; --micro-batches still counts all"},
-  {OPT_WARMUP, "warmup", "N", "micro-batches to run before timing starts; default: 1"},
-  ORT_LIBRARY_OPTIONS,
-  {OPT_DEPTH, "depth", "N",
-   "micro-batches that may be queued between two stages; default: 2 to 32"},
-  {OPT_PIN, "pin", NULL, "pin each stage to a core of its own, unless other work needs it"},
-  {OPT_NO_PIN, "no-pin", NULL, "do not pin stages to cores (default)"},
-  {OPT_ALONE, "one-at-a-time", NULL, "run one stage at a time, to measure each in isolation"},
-  {OPT_ON_ERROR, "on-error", "stop|skip",
-   "if a micro-batch fails, deliver those before it and stop (default), or skip it"},
-  {OPT_DEADLINE, "deadline", "MS",
-   "time limit of a micro-batch, which fails after it; default: none"},
-  SHARED_TIMEOUT(OPT_TIMEOUT, "time limit for opening a stage, and for each of its micro-batches"),
-#if PSPLIT_HAS_MPI
-  SHARED_TRANSPORT(OPT_TRANSPORT, "stage"),
-  SHARED_CHUNK(OPT_CHUNK),
-#endif
-  {0, NULL, NULL, "ONNX Runtime sessions, of each stage or of STAGE:"},
-  ORT_OPTIONS,
-  ORT_REPLICAS_OPTION,
-  ORT_LEVEL_OPTION,
-  {0, NULL, NULL, "Reports:"},
-  {OPT_JSON, "json", NULL, "print the report as JSON instead of the table"},
-  {OPT_PROFILE, "profile", "FILE",
-   "profile MODEL, or the stages in DIR one at a time, and write the costs of nodes, for --costs"},
-  SHARED_TRACE(OPT_TRACE),
-  {0, NULL, NULL, "General:"},
-  CLI_MAX_TEXT(OPT_MAX_TEXT),
-  {'q', "quiet", NULL, "no table or progress"},
-  CLI_LOGGING_OPTIONS,
-  CLI_LAST_OPTIONS,
-};
-
-static const cli PROGRAM = {
-  "onnx-pipeline-run", "DIR [OPTION]... | --profile FILE MODEL|DIR",
-  "Runs the stages in DIR, which onnx-pipeline-split wrote, as a pipeline in ONNX Runtime.\n"
-  "Reports the measured throughput next to the predicted one.\n\n"
-  "Examples: onnx-pipeline-run out --random --dim batch=1 -m 100\n"
-  "          onnx-pipeline-run --profile costs.json model.onnx --dim batch=1",
-  OPTIONS, sizeof OPTIONS / sizeof *OPTIONS};
-
-enum { PROFILE_RUNS = 20, EXIT_SKIPPED = 1 };
-
-typedef struct settings {
-  const char *directory, *trace, *profile;
-  ort_library library;
-  bool json, quiet, mpi;
-  bool skipped; /* some micro-batches were */
-  feed_settings feed;
-  ort_settings ort;
-  psplit_session session; /* of all stages */
-  psplit_run_options run;
-  uint32_t resume; /* where to begin; PSPLIT_NONE: it has to be found */
-} settings;
-
 #if PSPLIT_HAS_MPI
 static uint32_t ranks; /* 0: MPI was not started */
 #endif
 
-/* One option; false after an error line. */
-static bool take(settings *s, int id, const char *argument) {
-  int choice;
-  switch (id) {
-    case OPT_RANDOM: s->feed.options.random = true; return true;
-    case OPT_STREAM: s->run.stream = true; return true;
-    case 'o': s->run.output = argument; return true;
-    case 'm':
-      return cli_count32(&PROGRAM, "micro-batches", argument, 1, 10000000, &s->run.n_micro_batches);
-    case OPT_RESUME: return resume_parse(&PROGRAM, argument, &s->resume);
-    case OPT_WARMUP: return cli_count32(&PROGRAM, "warmup", argument, 0, 1000000, &s->run.n_warmup);
-    case OPT_ONNXRUNTIME:
-    case OPT_CUSTOM_OPS: return ort_library_option(&PROGRAM, &s->library, id, argument);
-    case OPT_DEPTH: return cli_count32(&PROGRAM, "depth", argument, 1, 1000, &s->run.depth);
-    case OPT_PIN: s->run.pin = true; return true;
-    case OPT_NO_PIN: s->run.pin = false; return true;
-    case OPT_ALONE: s->run.one_at_a_time = true; return true;
-    case OPT_ON_ERROR:
-      if (!cli_choice(&PROGRAM, "on-error", argument, &choice)) return false;
-      s->run.on_error = choice ? PSPLIT_ON_ERROR_SKIP : PSPLIT_ON_ERROR_STOP;
-      return true;
-    case OPT_DEADLINE:
-      if (!cli_real(&PROGRAM, "deadline", argument, 0.001, 1e9, &s->run.deadline_s)) return false;
-      s->run.deadline_s *= 1e-3;
-      return true;
-    case OPT_TIMEOUT:
-      if (!cli_real(&PROGRAM, "timeout", argument, 0.1, 1e9, &s->run.timeout_s)) return false;
-      s->run.stall_timeout_s = s->run.timeout_s;
-      return true;
-#if PSPLIT_HAS_MPI
-    case OPT_TRANSPORT: return shared_transport(&PROGRAM, argument, &s->mpi);
-    case OPT_CHUNK: return cli_size(&PROGRAM, "chunk", argument, 1 << 30, &s->run.chunk_bytes);
-#endif
-    case OPT_JSON: s->json = true; return true;
-    case OPT_MAX_TEXT: return cli_max_text(&PROGRAM, argument, &s->ort.max_text_bytes);
-    case OPT_TRACE: s->trace = argument; return true;
-    case OPT_PROFILE: s->profile = argument; return true;
-    case 'q': s->quiet = true; return true;
-    default:
-      return feed_option(&PROGRAM, &s->feed, id, argument) ||
-             ort_option(&PROGRAM, &s->ort, id, argument);
-  }
-}
-
-/* -1: go on; else the exit status. */
-static int parse(int argc, char **argv, settings *s) {
-  const char *argument;
-  for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;)
-    if (!take(s, id, argument)) return 2;
-  if (optind + 1 != argc)
-    return cli_usage(&PROGRAM,
-                     s->profile ? "one model or directory is needed in addition to --profile FILE, "
-                                  "which is written"
-                                : "one directory is needed");
-  if (s->profile && (s->run.output || s->trace || s->json || s->run.stream))
-    return cli_usage(&PROGRAM, "--profile FILE takes no --output, --stream, --trace or --json");
-  if (s->profile && s->resume) return cli_usage(&PROGRAM, "--profile FILE takes no --resume-from");
-  if (s->resume == PSPLIT_NONE && (!s->run.output || psplit_is_tensor_stream(s->run.output)))
-    return cli_usage(&PROGRAM, "--resume-from last needs --output DIR");
-  if (!s->run.n_micro_batches)
-    s->run.n_micro_batches = s->profile ? PROFILE_RUNS : s->run.stream ? PSPLIT_RUN_ENDLESS : 1;
-  ort_settings_all(&s->ort, &s->session);
-  s->run.sessions = &s->session;
-  s->run.n_sessions = 1;
-  s->run.feed = &s->feed.options;
-  s->directory = argv[optind];
-  return -1;
-}
-
-static bool to_stdout(const settings *s) {
+static bool to_stdout(const run_settings *s) {
   return s->run.output && strcmp(s->run.output, "-") == 0;
 }
 
 /* Where the report goes: outputs are not to be mixed with words. */
-static FILE *report_to(const settings *s) { return to_stdout(s) ? stderr : stdout; }
+static FILE *report_to(const run_settings *s) { return to_stdout(s) ? stderr : stdout; }
 
 /* What a run that has failed had delivered. Over MPI the rank that gives outputs knows. */
-static void tell_delivered(const settings *s, const psplit_diag *why) {
+static void tell_delivered(const run_settings *s, const psplit_diag *why) {
   uint64_t n = 0;
   if (!s->run.delivered) return;
   psplit_delivered_get(s->run.delivered, NULL, 0, &n);
@@ -205,7 +43,7 @@ static void tell_delivered(const settings *s, const psplit_diag *why) {
 
 /* Ends the process, and so the threads that are left. */
 static void give_up(void *user, const psplit_diag *diag) {
-  const settings *s = user;
+  const run_settings *s = user;
   cli_fail(diag);
   cli_make_room();
   tell_delivered(s, diag);
@@ -216,7 +54,7 @@ static void give_up(void *user, const psplit_diag *diag) {
 }
 
 /* --trace: a file that appears whole. */
-static psplit_code put_trace(const settings *s, const psplit_run *run, psplit_diag *diag) {
+static psplit_code put_trace(const run_settings *s, const psplit_run *run, psplit_diag *diag) {
   char *text = NULL;
   psplit_code code = psplit_run_trace_json(run, diag, &text);
   if (code == PSPLIT_OK)
@@ -233,7 +71,7 @@ static psplit_code put_json(const psplit_run *run, FILE *out, psplit_diag *diag)
   return code;
 }
 
-static psplit_code tell(const settings *s, const psplit_pipeline_info *pipeline,
+static psplit_code tell(const run_settings *s, const psplit_pipeline_info *pipeline,
                         const psplit_run *run, psplit_diag *diag) {
   FILE *out = report_to(s);
   psplit_code code = s->trace ? put_trace(s, run, diag) : PSPLIT_OK;
@@ -249,7 +87,7 @@ static psplit_code tell(const settings *s, const psplit_pipeline_info *pipeline,
 }
 
 /* An output may not be a file that the options name for reading. */
-static psplit_code check_unread(const settings *s, const char *path, psplit_diag *diag) {
+static psplit_code check_unread(const run_settings *s, const char *path, psplit_diag *diag) {
   const psplit_feed_options *feed = &s->feed.options;
   psplit_code code = PSPLIT_OK;
   if (s->ort.devices_file && cli_is_file(s->ort.devices_file))
@@ -270,7 +108,7 @@ static bool is_result_name(const char *name) {
 }
 
 /* -o DIR may not hold inputs that its files would replace. */
-static psplit_code check_results(const settings *s, psplit_diag *diag) {
+static psplit_code check_results(const run_settings *s, psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   for (size_t i = 0; i < s->feed.options.n_files; i++) {
     const char *path = s->feed.options.files[i].path, *slash = strrchr(path, '/');
@@ -285,7 +123,7 @@ static psplit_code check_results(const settings *s, psplit_diag *diag) {
 }
 
 /* -o DIR may lie in a split, or be one, which is told. */
-static psplit_code check_place(const settings *s, psplit_diag *diag) {
+static psplit_code check_place(const run_settings *s, psplit_diag *diag) {
   psplit_code code = place_check_split(s->run.output, diag);
   char *inside;
   if (code != PSPLIT_OK) return code;
@@ -296,7 +134,7 @@ static psplit_code check_place(const settings *s, psplit_diag *diag) {
 }
 
 /* A file that is written, before the run: nor one of the split. */
-static psplit_code check_written(const settings *s, const char *path,
+static psplit_code check_written(const run_settings *s, const char *path,
                                  const psplit_pipeline_info *pipeline, psplit_diag *diag) {
   psplit_code code = check_unread(s, path, diag);
   if (code == PSPLIT_OK) code = ort_check_unread(path, s->directory, pipeline, diag);
@@ -304,7 +142,7 @@ static psplit_code check_written(const settings *s, const char *path,
 }
 
 /* How much the runs differed, which tells whether the machine was quiet. */
-static psplit_code say_spread(const settings *s, const char *text, psplit_diag *diag) {
+static psplit_code say_spread(const run_settings *s, const char *text, psplit_diag *diag) {
   psplit_cost_table *table;
   const psplit_code code = psplit_cost_table_parse(s->profile, text, strlen(text), diag, &table);
   if (code != PSPLIT_OK) return code;
@@ -322,7 +160,7 @@ static psplit_code say_spread(const settings *s, const char *text, psplit_diag *
 }
 
 /* What can be found out before ONNX Runtime is opened. */
-static psplit_code check(settings *s, const psplit_pipeline *pipeline, uint32_t rank,
+static psplit_code check(run_settings *s, const psplit_pipeline *pipeline, uint32_t rank,
                          psplit_diag *diag) {
   const psplit_pipeline_info *info = psplit_pipeline_get_info(pipeline);
   psplit_code code = psplit_feed_check(&s->feed.options, pipeline, diag);
@@ -338,7 +176,7 @@ static psplit_code check(settings *s, const psplit_pipeline *pipeline, uint32_t 
   return code;
 }
 
-static psplit_code profile_model(const settings *s, psplit_diag *diag, char **out_text) {
+static psplit_code profile_model(const run_settings *s, psplit_diag *diag, char **out_text) {
   psplit_model *model = NULL;
   psplit_onnxruntime *ort = NULL;
   cli_doing("reading %s", s->directory);
@@ -355,7 +193,7 @@ static psplit_code profile_model(const settings *s, psplit_diag *diag, char **ou
   return code;
 }
 
-static psplit_code profile_stages(settings *s, psplit_diag *diag, char **out_text) {
+static psplit_code profile_stages(run_settings *s, psplit_diag *diag, char **out_text) {
   psplit_pipeline *pipeline = NULL;
   psplit_onnxruntime *ort = NULL;
   psplit_pipeline_options read;
@@ -371,7 +209,7 @@ static psplit_code profile_stages(settings *s, psplit_diag *diag, char **out_tex
 }
 
 /* --profile: what nodes cost, to a file that appears whole. */
-static psplit_code profile(settings *s, psplit_diag *diag) {
+static psplit_code profile(run_settings *s, psplit_diag *diag) {
   char *text = NULL;
   struct stat info;
   const bool split = stat(s->directory, &info) == 0 && S_ISDIR(info.st_mode);
@@ -384,7 +222,7 @@ static psplit_code profile(settings *s, psplit_diag *diag) {
 }
 
 /* --resume-from: what is left of the run. *out_over: nothing is. */
-static psplit_code resume(settings *s, const psplit_pipeline_info *info, uint32_t rank,
+static psplit_code resume(run_settings *s, const psplit_pipeline_info *info, uint32_t rank,
                           psplit_diag *diag, bool *out_over) {
   psplit_code code = PSPLIT_OK;
   uint32_t first = s->resume;
@@ -414,7 +252,7 @@ static uint64_t count_delivered(void *user, uint64_t *out_all) {
 }
 
 /* Runs this process's part: all stages, or that of this rank. */
-static psplit_code take_through(settings *s, const psplit_onnxruntime *ort,
+static psplit_code take_through(run_settings *s, const psplit_onnxruntime *ort,
                                 psplit_pipeline *pipeline, psplit_diag *diag, psplit_run **out) {
   const psplit_code code = psplit_delivered_create(diag, &s->run.delivered);
   if (code != PSPLIT_OK) return code;
@@ -426,8 +264,8 @@ static psplit_code take_through(settings *s, const psplit_onnxruntime *ort,
   return psplit_pipeline_run(ort, pipeline, &s->run, diag, out);
 }
 
-/* Rank 0 reports. */
-static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank) {
+/* Runs the stages; rank 0 reports. *out_skipped: some micro-batches failed and were skipped. */
+static psplit_code run(run_settings *s, uint32_t rank, psplit_diag *diag, bool *out_skipped) {
   psplit_pipeline *pipeline = NULL;
   psplit_onnxruntime *ort = NULL;
   psplit_run *made = NULL;
@@ -448,7 +286,7 @@ static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank) {
   if (code == PSPLIT_OK && !over) code = take_through(s, ort, pipeline, diag, &made);
   cli_idle();
   if (code == PSPLIT_OK && made) code = tell(s, psplit_pipeline_get_info(pipeline), made, diag);
-  s->skipped = made && psplit_run_get_report(made)->n_failed;
+  *out_skipped = made && psplit_run_get_report(made)->n_failed;
   psplit_run_destroy(made);
   psplit_onnxruntime_close(ort);
   psplit_pipeline_close(pipeline);
@@ -456,19 +294,19 @@ static psplit_code run(settings *s, psplit_diag *diag, uint32_t rank) {
 }
 
 int main(int argc, char **argv) {
-  settings s = {.session = {.optimization = -1}};
+  enum { EXIT_SKIPPED = 1 };
+  run_settings s;
   psplit_diag diag = {0};
   psplit_code code = PSPLIT_OK;
   uint32_t rank = 0;
-  feed_init(&s.feed);
-  psplit_run_options_init(&s.run);
-  s.run.n_micro_batches = 0; /* not given */
+  bool skipped = false;
+  run_settings_init(&s);
   s.run.give_up = give_up;
   s.run.give_up_user = &s;
 #if PSPLIT_HAS_MPI
   s.mpi = psplit_mpi_launched();
 #endif
-  int status = parse(argc, argv, &s);
+  int status = run_settings_parse(argc, argv, &s);
   if (s.profile || s.run.one_at_a_time) s.mpi = false;
   if (status < 0) {
 #if PSPLIT_HAS_MPI
@@ -476,15 +314,14 @@ int main(int argc, char **argv) {
 #endif
     s.run.cancel = cli_ends(CLI_ENDS_SOON);
     signal(SIGPIPE, SIG_IGN); /* a reader that has gone is an error like any other */
-    if (code == PSPLIT_OK) code = s.profile ? profile(&s, &diag) : run(&s, &diag, rank);
-    status = code == PSPLIT_OK && s.skipped ? EXIT_SKIPPED : cli_end_status(code);
+    if (code == PSPLIT_OK) code = s.profile ? profile(&s, &diag) : run(&s, rank, &diag, &skipped);
+    status = code == PSPLIT_OK && skipped ? EXIT_SKIPPED : cli_end_status(code);
     if (code != PSPLIT_OK) cli_fail(&diag);
     if (code != PSPLIT_OK) tell_delivered(&s, &diag);
   }
   status = cli_logging_end(status);
   psplit_delivered_destroy(s.run.delivered);
-  feed_fini(&s.feed);
-  ort_settings_fini(&s.ort);
+  run_settings_fini(&s);
 #if PSPLIT_HAS_MPI
   if (ranks && code != PSPLIT_OK) psplit_mpi_abort(status);
   if (ranks) psplit_mpi_end();
