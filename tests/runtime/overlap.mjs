@@ -34,12 +34,12 @@ const random = ['--random', '-m', `${COUNT}`, '--optimization', '0'];
 const one = join(tmp, 'one-out');
 const ran = each.start(runner, [whole, '-q', ...random, '-o', one]);
 tap.ok(ran.status === 0, 'the whole model runs', ran.stderr);
-// Where others want the cores threads are woken late, and computing takes far longer than a crossing, which then is lost in that: one
-// of a few runs has to show it, each over links as slow as the stage was. Sending behind computing never does.
+// Where others use the cores, threads are woken late and computing takes far longer than a crossing, which is then lost in it. So one of
+// several runs has to show it, each over links as slow as the stage was. A pipeline that sends after computing never does.
 for (const depth of ['2', '1']) {
   const dir = join(tmp, `out-${depth}`);
   let hidden = false, crossing_ms = SOON_MS;
-  for (let round = 0; round < 5 && !hidden; round++) {
+  for (let round = 0; round < 20 && !hidden; round++) {
     const { status, stdout, stderr } = each.run([out, ...random, '--depth', depth, '--json', '-o', dir],
       { env: { ...env, SLOW_LINK: `${1e3 * BYTES / crossing_ms}` } });
     const report = status === 0 ? JSON.parse(stdout) : {};
