@@ -37,9 +37,9 @@ const repeat = (list) => list.push(...Array(200).fill(list.at(-1)));
 const GONE = (name) => RegExp(`: stage \\d updates ${name}, which is not its own$|(weights\\.onnx|no file) does not give ${name}$`);
 const edits = [
   ['an input that the file has not', (m) => { m.stages[0].inputs[0].name = 'zz'; }, /stage0\.onnx has no input zz$/],
-  ['an input that the model has not', (m) => { m.stages[0].inputs[0].tensor = 'zz'; }, /stage0\.onnx: nothing provides /],
+  ['an input that the model has not', (m) => { m.stages[0].inputs[0].tensor = 'zz'; }, /stage 0 takes "zz" from the model, which has no such input$/],
   ['a weight that there is not', (m) => { m.training.stages[0].weights[0] = 'zz'; }, /stage0\.onnx: nothing provides zz$/],
-  ['no loss', (m) => { m.stages[1].outputs = m.stages[1].outputs.filter((row) => row.tensor !== m.training.loss.tensor); }, /stage 1 produces no loss$/],
+  ['no loss', (m) => { m.stages[1].outputs = m.stages[1].outputs.filter((row) => row.tensor !== m.training.loss.tensor); }, /no stage gives the model.s output "loss"$/],
   ['the loss elsewhere', (m) => { m.training.loss.stage = 0; }, /stage 0 produces no loss$/],
   ['a stash of another tensor', (m) => { m.training.stages[1].stash[0].tensor = 'zz'; }, /backward\.onnx: nothing provides /],
   ['what nobody gives backward', (m) => { m.training.stages[1].backward.inputs[0].name = 'zz'; }, /stage1\.backward\.onnx(: nothing provides| has no input) zz$/],
