@@ -158,9 +158,7 @@ static bool take(generate_settings *s, int id, const char *argument) {
     case OPT_CUSTOM_OPS: return ort_library_option(&PROGRAM, &s->library, id, argument);
     case OPT_DEPTH: return cli_count32(&PROGRAM, "depth", argument, 1, 1000, &s->run.depth);
     case OPT_TIMEOUT:
-      if (!cli_real(&PROGRAM, "timeout", argument, 0.1, 1e9, &s->run.timeout_s)) return false;
-      s->run.stall_timeout_s = s->run.timeout_s;
-      return true;
+      return shared_timeout(&PROGRAM, argument, &s->run.timeout_s, &s->run.stall_timeout_s);
 #if PSPLIT_HAS_MPI
     case OPT_TRANSPORT: return shared_transport(&PROGRAM, argument, &s->mpi);
 #endif

@@ -109,9 +109,7 @@ static bool take(run_settings *s, int id, const char *argument) {
       s->run.deadline_s *= 1e-3;
       return true;
     case OPT_TIMEOUT:
-      if (!cli_real(&PROGRAM, "timeout", argument, 0.1, 1e9, &s->run.timeout_s)) return false;
-      s->run.stall_timeout_s = s->run.timeout_s;
-      return true;
+      return shared_timeout(&PROGRAM, argument, &s->run.timeout_s, &s->run.stall_timeout_s);
 #if PSPLIT_HAS_MPI
     case OPT_TRANSPORT: return shared_transport(&PROGRAM, argument, &s->mpi);
     case OPT_CHUNK: return cli_size(&PROGRAM, "chunk", argument, 1 << 30, &s->run.chunk_bytes);

@@ -24,6 +24,14 @@
   {(id), "follow-symlinks", NULL, "allow external data files to be symbolic links"}
 /* clang-format on */
 
+/* What SHARED_TIMEOUT takes. */
+static inline bool shared_timeout(const cli *program, const char *text, double *out_timeout_s,
+                                  double *out_stall_timeout_s) {
+  if (!cli_real(program, "timeout", text, 0.1, 1e9, out_timeout_s)) return false;
+  *out_stall_timeout_s = *out_timeout_s;
+  return true;
+}
+
 /* What SHARED_TRANSPORT takes. */
 static inline bool shared_transport(const cli *program, const char *text, bool *out_mpi) {
   int which;

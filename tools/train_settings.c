@@ -228,9 +228,7 @@ static bool take(train_settings *s, int id, const char *argument) {
     case OPT_ONNXRUNTIME:
     case OPT_CUSTOM_OPS: return ort_library_option(&PROGRAM, &s->library, id, argument);
     case OPT_TIMEOUT:
-      if (!cli_real(&PROGRAM, "timeout", argument, 0.1, 1e9, &s->train.timeout_s)) return false;
-      s->train.stall_timeout_s = s->train.timeout_s;
-      return true;
+      return shared_timeout(&PROGRAM, argument, &s->train.timeout_s, &s->train.stall_timeout_s);
 #if PSPLIT_HAS_MPI
     case OPT_TRANSPORT: return shared_transport(&PROGRAM, argument, &s->mpi);
     case OPT_CHUNK: return cli_size(&PROGRAM, "chunk", argument, 1 << 30, &s->train.chunk_bytes);
