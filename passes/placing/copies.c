@@ -186,14 +186,14 @@ static bool find_kinds(const psplit_planner *planner, psplit_i_copy_costs *io,
   return true;
 }
 
-/* Describes what tensors take. With overlap, copies may save everything. */
-static psplit_code find_costs(psplit_planner *planner, psplit_i_arena *arena,
+/* Describes what tensors take, whose links are all in `all`. With overlap, copies may save
+ * everything. */
+static psplit_code find_costs(psplit_planner *planner, psplit_i_arena *arena, const link_range *all,
                               const int64_t *copy_ns, psplit_diag *diag, copy_facts *io) {
   psplit_code code;
   psplit_i_links links;
   psplit_device_link slowest[MOST_KINDS];
   psplit_i_copy_costs *costs = &io->costs;
-  const link_range all = range_of_links(planner);
   const uint32_t n_nodes = planner->graph->n_nodes, n_stages = planner->options.n_stages;
   io->any_order = planner->order_chosen || planner->order_is_free;
   PSPLIT_TRY(psplit_i_links_find(planner, io->any_order, arena, diag, &links));
@@ -203,11 +203,11 @@ static psplit_code find_costs(psplit_planner *planner, psplit_i_arena *arena,
   costs->kind_of_column = PSPLIT_NEW(arena, uint32_t, n_stages);
   if (arena->failed) PSPLIT_FAIL(psplit_i_nomem(diag));
   if (!io->differ || io->any_order || !find_kinds(planner, costs, slowest)) {
-    const psplit_device_link best = links.n == 1 ? links.link[0] : best_of(&all);
+    const psplit_device_link best = links.n == 1 ? links.link[0] : best_of(all);
     costs->n_kinds = 1;
     costs->kind_of_column = NULL;
     costs->kinds[0] = (psplit_i_copy_kind){.in = best, .out = best};
-    slowest[0] = all.slowest;
+    slowest[0] = all->slowest;
   }
   for (uint32_t k = 0; k < costs->n_kinds; k++) {
     uint8_t *copied = PSPLIT_NEW(arena, uint8_t, n_nodes);
@@ -232,7 +232,7 @@ static psplit_code find_facts(psplit_planner *planner, psplit_i_arena *arena, ps
   find_copied(planner, copy_ns, &all.slowest, copied);
   for (uint32_t n = 0; n < n_nodes; n++) compute_ns[n] = least_ns(planner, n);
   *out = (copy_facts){.copied = copied, .costs.compute_ns = compute_ns};
-  PSPLIT_TRY(find_costs(planner, arena, copy_ns, diag, out));
+  PSPLIT_TRY(find_costs(planner, arena, &all, copy_ns, diag, out));
 out:
   return code;
 }
