@@ -49,7 +49,13 @@ _HINTS = {
     "WEIGHTS_EXTERNAL": "weights='external' puts them beside the model",
     "REFERENCE_DIRECTORY": "another directory, or weights='external'",
     "TIME_LIMIT": "a larger time_limit may find one",
+    "FEWER_STAGES": "a smaller number of stages may do",
+    "PASSES": "docs/passes.md lists them",
+    "COSTS_FILE": "docs/costs/measured.md says what a table of costs is",
+    "EXPORT": "onnx-pipeline-train --export writes trained weights into the model",
 }
+# Of these, what says that a number of stages cannot all have work.
+_TOO_MANY = ("FEWER_STAGES", "INLINE_KNOWN", "INLINE_ASSUMED")
 _SUBJECTS = {
     "psplit_read_options.inline_ifs": "inline_if",
     "psplit_planner_options.pins": "pins",
@@ -73,6 +79,7 @@ class Error(RuntimeError):
         self.code = code
         name = _SUBJECTS.get(subject or "")
         self.message = f"{name}: {message}" if name else message
+        self._name = hint
         text = _HINTS.get(hint or "")
         self.hint: Optional[str] = None
         if text:
@@ -491,30 +498,25 @@ class Model:
         return Plan(self._handle.plan(options, log))
 
     def _fewest(self, options: Dict[str, Any], log: Optional[Callable[[str, str], Any]]) -> Plan:
-        """More stages need no more memory each, or hardly: doubled until they fit, then halved."""
-        def attempt(n: int) -> Tuple[Any, Optional[Error]]:
+        """More stages need no more memory each, or hardly: doubled until they fit or are too many, then halved."""
+        low, high = 0, _MOST_STAGES + 1  # low do not fit; high do, or cannot all have work
+        best, why = None, None
+        while high - low > 1:
+            n = (low + high) // 2 if high <= _MOST_STAGES else 2 * low or 1
+            if n > _MOST_STAGES:
+                break
             try:
-                return self._handle.plan({**options, "n_stages": n}, log), None
+                best, high = self._handle.plan({**options, "n_stages": n}, log), n
             except Error as error:
                 if error.code != "INFEASIBLE":
                     raise
-                return None, error
-
-        low, high = 0, 1  # low do not fit, high do
-        best, first = attempt(high)
-        while best is None and high < _MOST_STAGES:
-            low, high = high, 2 * high
-            best, _ = attempt(high)
+                if n > 1 and error._name in _TOO_MANY:
+                    high = n
+                else:
+                    low, why = n, error
         if best is None:
-            assert first is not None
-            raise first
-        while high - low > 1:
-            middle = (low + high) // 2
-            fewer, _ = attempt(middle)
-            if fewer is None:
-                low = middle
-            else:
-                high, best = middle, fewer
+            assert why is not None
+            raise why
         return Plan(best)
 
 

@@ -20,6 +20,7 @@ import psplit
 from bad_input import chain
 from decoders import decoder
 from tap import Tap
+from text_model import make
 
 tap = Tap()
 ok = tap.ok
@@ -29,6 +30,10 @@ COMMAND_ALONE = set("""help version quiet verbose log color json depfile plan-on
     completion clean all-transfers micro-batches limits schedule target probe autotune onnxruntime custom-ops optimization input
     load-pass-plugin training loss loss-output train freeze print-trainable gradient-of lower-gradient training-info
     optimizer recompute trained-weights weight-gradients batch-norm dropout max-text max-unpacked""".split())
+# Hints of running, training and generating, of limits that only the commands lift, and of speed-ups.
+HINTS_OF_COMMANDS = set("""NONE MEASURE_NODES MEASURE_PIPELINE MEASURE_BOTH ONNXRUNTIME MICRO_BATCHES INPUT INPUT_SIZE
+    INPUT_SHAPE INPUT_SIZES STREAM TIMEOUT MAX_TEXT FEWER_MICRO_BATCHES WEIGHT_INPUTS DROPOUT TRAIN_DATA
+    WEIGHT_GRADIENTS MAX_UNPACKED TRAINER TRAINING CUSTOM_OPS IDS LOGITS KEEP_TOGETHER PINS""".split())
 SAID_OTHERWISE = {
     "stages": "stages", "output": "Plan.split", "force": "replace", "dim": "dims", "shape": "shapes", "pin": "pins",
     "state": "states", "non-contiguous": "segments", "max-graph-memory": "max_graph_bytes", "certificate": "certify",
@@ -62,6 +67,9 @@ def main(split, checker, policy, schema):
          ("-k", "4", "--replicas", "2", "--dim", "batch=4096")),
         ("a memory limit", "d.onnx", {"max_bytes_per_stage": 1400 << 10, "context": 64},
          ("--max-bytes-per-stage", str(1400 << 10), "--context", "64")),
+        # No power of two: 8 stages cannot all have work.
+        ("a memory limit of six stages", "six.onnx", {"max_bytes_per_stage": 3 << 20},
+         ("--max-bytes-per-stage", str(3 << 20))),
         ("slack", "d.onnx", {"stages": 3, "slack": 0, "context": 64}, ("-k", "3", "--slack", "0", "--context", "64")),
         ("keep_blocks", "d.onnx", {"stages": 3, "keep_blocks": True, "context": 64},
          ("-k", "3", "--keep-blocks", "--context", "64")),
@@ -96,12 +104,16 @@ def main(split, checker, policy, schema):
         os.chdir(root)
         (root / "m.onnx").write_bytes(chain(8))
         (root / "d.onnx").write_bytes(decoder(4))
+        (root / "six.onnx").write_bytes(make("(float[batch,512] x0) => (float[batch,512] x6) <%s> {%s}" % (
+            ", ".join("float[512,512] w%d = random(%d)" % (i, i) for i in range(6)),
+            " ".join("x%d = MatMul (x%d, w%d)" % (i + 1, i, i) for i in range(6)))))
         (root / "three.json").write_text(json.dumps(three))
         (root / "p.txt").write_text("pattern bent-product\n  m = MatMul(x, _)\n  y = Relu(m)\n")
         # That these options are seen to do something.
         effects = {"replicas": lambda plan: any(stage.replicas > 1 and len(stage.devices) > 1 for stage in plan.stages),
                    "as many segments as pay": lambda plan: len({stage.device for stage in plan.stages}) <= 3,
                    "a memory limit": lambda plan: len(plan.stages) > 1,
+                   "a memory limit of six stages": lambda plan: len(plan.stages) == 6,
                    "working points": lambda plan: len(plan.phases) == 2 and plan.stages[0].state_bytes}
         for title, model, options, arguments in cases:
             printed = command(model, *arguments, "--plan-only", "--json", "--quiet", cwd=root)
@@ -142,6 +154,19 @@ def main(split, checker, policy, schema):
         except psplit.Error as error:
             ok(error.code == "USAGE", "no certificate without certify", error)
 
+        command("m.onnx", "-k", "2", "-o", "trained", "--training", "--loss", "mse:", cwd=root)
+        for title, call, words in (
+                ("too many stages", lambda: model.plan(99), "a smaller number of stages may do"),
+                ("no such option of a pass", lambda: model.plan(2, passes="partition:guess=1"), "docs/passes.md lists them"),
+                ("no costs", lambda: model.plan(2, costs={}), "docs/costs/measured.md says what a table of costs is"),
+                ("stages for training", lambda: psplit.merge("trained", "whole.onnx"),
+                 "onnx-pipeline-train --export writes trained weights into the model")):
+            try:
+                hint = call()
+            except psplit.Error as error:
+                hint = error.hint
+            ok(hint == words, f"{title}: what helps", hint)
+
         defined = json.loads(pathlib.Path(schema).read_text())["$defs"]
         missing = [name for name in defined["plan"]["properties"] if not hasattr(plan, name)]
         ok(not missing and set(defined["plan"]["properties"]) <= set(type(plan).__annotations__),
@@ -157,6 +182,13 @@ def main(split, checker, policy, schema):
                if option not in COMMAND_ALONE and option not in SAID_OTHERWISE and option.replace("-", "_") not in taken]
     ok(not unknown, "every option of the command is one of Python's, or known to be the command's alone", unknown)
     ok(all("." in name or name in taken for name in SAID_OTHERWISE.values()), "what is said otherwise is said")
+
+    source = pathlib.Path(HERE, "..", "..")
+    listed = re.findall(r"^  PSPLIT_HINT_(\w+)", (source / "include/psplit/base.h").read_text(), re.M)
+    named = set(re.findall(r'\[PSPLIT_HINT_(\w+)\] = "\1"', (source / "python/psplit/support.c").read_text()))
+    ok(named == set(psplit._HINTS), "every hint that Python hears of has words", named ^ set(psplit._HINTS))
+    ok(named | HINTS_OF_COMMANDS == set(listed) and not named & HINTS_OF_COMMANDS,
+       "every hint of the library has words, or is known to be the commands' alone", (named | HINTS_OF_COMMANDS) ^ set(listed))
     return tap.end()
 
 
