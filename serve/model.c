@@ -6,10 +6,8 @@
 
 #include "datatypes.h"
 #include "logging.h"
-#ifdef PSPLIT_HAS_MPI
+#if PSPLIT_HAS_MPI
 #include <psplit/run_mpi.h>
-#else
-#define PSPLIT_HAS_MPI 0
 #endif
 
 struct serve_model {

@@ -16,10 +16,8 @@
 #include "http.h"
 #include "ort_library.h"
 #include "shared_options.h"
-#ifdef PSPLIT_HAS_MPI
+#if PSPLIT_HAS_MPI
 #include <psplit/run_mpi.h>
-#else
-#define PSPLIT_HAS_MPI 0
 #endif
 
 enum {

@@ -3,10 +3,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#ifndef PSPLIT_HAS_RUNTIME
-#define PSPLIT_HAS_RUNTIME 0
-#endif
-
 #if PSPLIT_HAS_RUNTIME
 #include <psplit/profile.h>
 

@@ -11,10 +11,8 @@
 #include "answers.h"
 #include "cli.h"
 #include "generate_settings.h"
-#ifdef PSPLIT_HAS_MPI
+#if PSPLIT_HAS_MPI
 #include <psplit/generate_mpi.h>
-#else
-#define PSPLIT_HAS_MPI 0
 #endif
 
 /* A run of the program. */

@@ -8,9 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifndef PSPLIT_HAS_RUNTIME
-#define PSPLIT_HAS_RUNTIME 0
-#endif
 #if PSPLIT_HAS_RUNTIME
 #include <psplit/emit.h>
 #include <psplit/run.h>

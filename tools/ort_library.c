@@ -16,7 +16,7 @@ bool ort_library_option(const cli *program, ort_library *library, int id, const 
   return true;
 }
 
-#ifdef PSPLIT_HAS_RUNTIME
+#if PSPLIT_HAS_RUNTIME
 psplit_code ort_library_open(const ort_library *library, psplit_diag *diag,
                              psplit_onnxruntime **out) {
   psplit_onnxruntime *ort = NULL;

@@ -13,10 +13,8 @@
 #include "print_run.h"
 #include "resume.h"
 #include "run_settings.h"
-#ifdef PSPLIT_HAS_MPI
+#if PSPLIT_HAS_MPI
 #include <psplit/run_mpi.h>
-#else
-#define PSPLIT_HAS_MPI 0
 #endif
 
 #if PSPLIT_HAS_MPI

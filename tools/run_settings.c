@@ -6,10 +6,6 @@
 
 #include <getopt.h>
 
-#ifndef PSPLIT_HAS_MPI
-#define PSPLIT_HAS_MPI 0
-#endif
-
 enum {
   OPT_WARMUP = 256,
   OPT_DEPTH,

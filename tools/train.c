@@ -14,10 +14,8 @@
 #include "places.h"
 #include "print_training.h"
 #include "train_settings.h"
-#ifdef PSPLIT_HAS_MPI
+#if PSPLIT_HAS_MPI
 #include <psplit/run_mpi.h>
-#else
-#define PSPLIT_HAS_MPI 0
 #endif
 
 #if PSPLIT_HAS_MPI

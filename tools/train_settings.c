@@ -8,10 +8,6 @@
 
 #include <getopt.h>
 
-#ifndef PSPLIT_HAS_MPI
-#define PSPLIT_HAS_MPI 0
-#endif
-
 enum {
   OPT_DATA = 256,
   OPT_EVAL_DATA,

@@ -7,10 +7,8 @@
 
 #include "ort_library.h"
 #include "plan_options.h"
-#ifdef PSPLIT_HAS_RUNTIME
+#if PSPLIT_HAS_RUNTIME
 #include "feed_options.h"
-#else
-#define PSPLIT_HAS_RUNTIME 0
 #endif
 
 typedef struct tune_settings {

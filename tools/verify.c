@@ -10,10 +10,8 @@
 
 #include <getopt.h>
 
-#ifdef PSPLIT_HAS_RUNTIME
+#if PSPLIT_HAS_RUNTIME
 #include "verify_run.h"
-#else
-#define PSPLIT_HAS_RUNTIME 0
 #endif
 
 enum { OPT_THREADS = 256, OPT_WEIGHTS_OF, OPT_MAX_GRAPH_MEMORY, OPT_FOLLOW_SYMLINKS, OPT_MAX_TEXT };

@@ -3,9 +3,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#ifndef PSPLIT_HAS_ZLIB
-#define PSPLIT_HAS_ZLIB 0
-#endif
 #if PSPLIT_HAS_ZLIB
 #include <zlib.h>
 #endif
