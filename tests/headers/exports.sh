@@ -1,9 +1,10 @@
 #!/bin/sh
 # TAP: a library's symbols are those of its public headers, so that a program may hold protobuf-c's
 # code for ONNX, or names like ours, itself; beside them, under a version of their own, those that our
-# other libraries take, and no more: exports.sh SOURCE_ROOT LIBRARY...
+# other libraries take, and no more; the commands take none of these, so that they go with any release
+# of the API: exports.sh SOURCE_ROOT LIBRARY... -- COMMAND...
 #
-# Each lends to those behind it, if they are built.
+# Each library lends to those behind it, if they are built.
 set -eu
 headers=$1/include/psplit
 shift
@@ -35,7 +36,8 @@ check() { # TITLE LINES
   [ -s "$2" ] && sed 's/^/# /' "$2" && printf 'not '
   echo "ok $n - $1"
 }
-for library; do
+while [ "$1" != -- ]; do
+  library=$1
   shift
   name=$(basename "$library" | sed 's/\.so.*//')
   case $name in
@@ -52,10 +54,16 @@ for library; do
   [ "$(wc -l <"$tmp/declared")" -ge $least ] || echo 'no declarations were found' >>"$tmp/less"
   check "$name: nothing is shown that no header declares" "$tmp/more"
   check "$name: everything that headers declare is there" "$tmp/less"
-  [ $# -gt 0 ] || continue # nobody in this build is lent anything
-  for user; do nm -D --undefined-only "$user"; done |
+  [ "$1" != -- ] || continue # nobody in this build is lent anything
+  for user; do
+    [ "$user" != -- ] || break
+    nm -D --undefined-only "$user"
+  done |
     sed -n 's/.* \(psplit_i_[a-z0-9_]*\).*/\1/p' | sort -u >"$tmp/taken"
   comm -23 "$tmp/lent" "$tmp/taken" >"$tmp/more"
   check "$name: it lends our other libraries what they take, and no more" "$tmp/more"
 done
+shift
+for command; do nm -D --undefined-only "$command" | sed -n "s|.* \(psplit_i_[^@]*\).*|${command##*/}: \1|p"; done >"$tmp/more"
+check "the commands take the API alone" "$tmp/more"
 echo "1..$n"
