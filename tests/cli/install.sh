@@ -139,4 +139,30 @@ for compiler in clang gcc; do
     >"$tmp/log" 2>&1
   report $? "static: samples/embed.c is built with $compiler, has no libpsplit.so, and runs"
 done
+# The archives alone, by CMake: each names what it needs besides. Then a part that is not there.
+if command -v cmake >/dev/null && [ -e "$lib/libpsplit-run.a" ]; then
+  mkdir "$tmp/static"
+  cd "$tmp/static" || exit 1
+  cat >CMakeLists.txt <<'EOF'
+cmake_minimum_required(VERSION 3.20)
+project(p LANGUAGES C)
+find_package(psplit REQUIRED COMPONENTS run OPTIONAL_COMPONENTS run_mpi)
+add_executable(run ${SOURCE})
+target_link_libraries(run PRIVATE psplit::run)
+if(psplit_run_mpi_FOUND)
+  add_executable(over_mpi over_mpi.c)
+  target_link_libraries(over_mpi PRIVATE psplit::run_mpi)
+endif()
+EOF
+  printf '%s\n' '#include <psplit/run_mpi.h>' 'int main(void) { psplit_mpi_abort(3); }' >over_mpi.c
+  rm "$lib"/libpsplit*.so*
+  { cmake -S . -B out -DCMAKE_PREFIX_PATH="$tmp/both" -DSOURCE="$source/samples/run_pipeline.c" && cmake --build out &&
+    ! readelf -d out/run | grep -q libpsplit && { [ ! -e "$lib/libpsplit-run-mpi.a" ] || [ -e out/over_mpi ]; }; } \
+    >"$tmp/log" 2>&1
+  report $? "static: CMake links programs that run pipelines"
+  rm "$lib/libpsplit-run.a"
+  cmake -S . -B none -DCMAKE_PREFIX_PATH="$tmp/both" >"$tmp/log" 2>&1
+  [ $? != 0 ] && grep -q 'there is no psplit::run in' "$tmp/log"
+  report $? "CMake: a part that was not built is told"
+fi
 echo "1..$n"
