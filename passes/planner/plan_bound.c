@@ -46,6 +46,25 @@ static psplit_code critical_path(psplit_planner *planner, psplit_diag *diag, int
   return PSPLIT_OK;
 }
 
+/* Raises the bound to what holds for any plan, by the times of nodes only. */
+static psplit_code bound_any_plan(psplit_planner *planner, psplit_plan *plan, psplit_diag *diag,
+                                  psplit_i_bound_of *out_of) {
+  psplit_code code = PSPLIT_OK;
+  const bool latency = planner->options.objective == PSPLIT_LATENCY;
+  int64_t bound_ns = 0;
+  if (latency)
+    PSPLIT_TRY(critical_path(planner, diag, &bound_ns));
+  else
+    bound_ns = share_of_work(planner);
+  if (bound_ns <= plan->lower_bound_ns) goto out;
+  plan->lower_bound_ns = bound_ns;
+  plan->bound =
+    psplit_i_method_name(latency ? PSPLIT_I_BOUND_CRITICAL_PATH : PSPLIT_I_BOUND_SHARE_OF_WORK);
+  *out_of = PSPLIT_I_BOUND_OF_ANY_PLAN;
+out:
+  return code;
+}
+
 /* The solver's is for nodes that stand anywhere, which no segments are below. */
 static psplit_code bound_segments(psplit_planner *planner, psplit_plan *plan, int64_t value_ns,
                                   psplit_diag *diag, psplit_i_bound_of *out_of) {
@@ -53,15 +72,8 @@ static psplit_code bound_segments(psplit_planner *planner, psplit_plan *plan, in
   plan->solver = planner->segments_solver;
   plan->lower_bound_ns = planner->segments_bound_ns;
   plan->bound = planner->segments_bound;
-  if (planner->options.objective == PSPLIT_LATENCY) {
-    int64_t path_ns;
-    PSPLIT_TRY(critical_path(planner, diag, &path_ns));
-    if (path_ns > plan->lower_bound_ns) {
-      plan->lower_bound_ns = path_ns;
-      plan->bound = psplit_i_method_name(PSPLIT_I_BOUND_CRITICAL_PATH);
-      *out_of = PSPLIT_I_BOUND_OF_ANY_PLAN;
-    }
-  }
+  if (planner->options.objective == PSPLIT_LATENCY)
+    PSPLIT_TRY(bound_any_plan(planner, plan, diag, out_of));
   plan->proved_optimal = plan->lower_bound_ns == value_ns;
 out:
   return code;
@@ -69,28 +81,21 @@ out:
 
 /* What holds for all orders of devices: no order is below the first bound, and none but the chosen
  * one, which the solver's bound is for, below the second. */
-static void for_all_orders(const psplit_planner *planner, psplit_plan *plan, int64_t value_ns) {
+static void for_all_orders(const psplit_planner *planner, psplit_plan *plan) {
   if (planner->other_orders_bound_ns < plan->lower_bound_ns)
     plan->lower_bound_ns = planner->other_orders_bound_ns;
   if (planner->any_order_bound_ns >= plan->lower_bound_ns) {
     plan->lower_bound_ns = planner->any_order_bound_ns;
     plan->bound = planner->any_order_bound;
   }
-  plan->proved_optimal = plan->lower_bound_ns == value_ns;
 }
 
 /* What holds for any split, and for splits with copies if that was asked for. */
 static psplit_code bound_with_copies(psplit_planner *planner, psplit_plan *plan, int64_t value_ns,
                                      psplit_diag *diag, psplit_i_bound_of *out_of) {
   psplit_code code = PSPLIT_OK;
-  if (planner->options.objective == PSPLIT_LATENCY) {
-    PSPLIT_TRY(critical_path(planner, diag, &plan->lower_bound_ns));
-    plan->bound = psplit_i_method_name(PSPLIT_I_BOUND_CRITICAL_PATH);
-  } else {
-    plan->lower_bound_ns = share_of_work(planner);
-    plan->bound = psplit_i_method_name(PSPLIT_I_BOUND_SHARE_OF_WORK);
-  }
-  *out_of = PSPLIT_I_BOUND_OF_ANY_PLAN;
+  plan->lower_bound_ns = -1;
+  PSPLIT_TRY(bound_any_plan(planner, plan, diag, out_of));
   if (planner->copies_bound_ns > plan->lower_bound_ns) {
     plan->lower_bound_ns = planner->copies_bound_ns;
     const bool tried = planner->copies_tried;
@@ -119,15 +124,22 @@ static bool copies_say_as_much(const psplit_planner *planner, const psplit_plan 
  * whose copies get below the solver's falls back on what holds for any split. */
 static psplit_code bound_split(psplit_planner *planner, psplit_plan *plan, int64_t value_ns,
                                psplit_diag *diag, psplit_i_bound_of *out_of) {
+  psplit_code code = PSPLIT_OK;
   const psplit_solution *solution = planner->solution;
   plan->lower_bound_ns = solution->lower_bound_ns;
   plan->proved_optimal = solution->proved_optimal && value_ns == solution->objective_ns;
-  if (planner->order_chosen) for_all_orders(planner, plan, value_ns);
+  if (planner->order_chosen) {
+    for_all_orders(planner, plan);
+    /* Of orders and selections of devices that were not tried, nothing else may be known. */
+    PSPLIT_TRY(bound_any_plan(planner, plan, diag, out_of));
+    plan->proved_optimal = plan->lower_bound_ns == value_ns;
+  }
   const bool asked = planner->copies_bound_ns > 0; /* with copies */
   const bool copies = psplit_i_copies_take_time(planner);
   if (copies ? asked || value_ns < plan->lower_bound_ns : copies_say_as_much(planner, plan))
-    return bound_with_copies(planner, plan, value_ns, diag, out_of);
-  return PSPLIT_OK;
+    PSPLIT_TRY(bound_with_copies(planner, plan, value_ns, diag, out_of));
+out:
+  return code;
 }
 
 psplit_code psplit_i_plan_bound(psplit_planner *planner, psplit_plan *plan, psplit_diag *diag,
