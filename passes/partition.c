@@ -54,6 +54,26 @@ static void name_dead(const psplit_planner *planner, psplit_diag *diag) {
                       n == 1 ? " reaches" : "s reach", n == 1 ? "counts" : "count");
 }
 
+/* Cuts between operators, on devices that are chosen for that; where these leave no split, on those
+ * that the planner has. */
+static psplit_code cut_operators(psplit_planner *planner, const psplit_i_request *r,
+                                 psplit_diag *diag) {
+  static const double SHARE = 0.25;
+  psplit_code code;
+  psplit_diag why = {0};
+  const uint32_t *order = planner->device_id;
+  const uint32_t n_stages = planner->options.n_stages;
+  planner->order_chosen = false; /* for all orders of the groups, not of the operators */
+  PSPLIT_TRY(psplit_i_choose_devices(planner, r, diag));
+  if (!planner->order_chosen) return psplit_i_solve_within_memory(planner, r, SHARE, diag);
+  code = psplit_i_solve_in_orders(planner, r, SHARE, &why);
+  if (code != PSPLIT_INFEASIBLE) return code == PSPLIT_OK ? code : psplit_i_fail_as(diag, &why);
+  PSPLIT_TRY(psplit_i_planner_order_devices(planner, order, n_stages, diag));
+  PSPLIT_TRY(psplit_i_solve_within_memory(planner, r, SHARE, diag));
+out:
+  return code;
+}
+
 static psplit_code cut(psplit_planner *planner, const psplit_i_request *r, double share,
                        psplit_diag *diag) {
   psplit_code code = PSPLIT_INFEASIBLE;
@@ -68,9 +88,8 @@ static psplit_code cut(psplit_planner *planner, const psplit_i_request *r, doubl
                                 planner->apart, &planner->arena))
       return psplit_i_nomem(diag);
     if (planner->grouping.n_groups > n_groups && planner->grouping.n_groups >= n_stages) {
-      planner->order_chosen = false; /* for all orders of the groups, not of these */
       planner->any_route_bound_ns = 0;
-      code = psplit_i_solve_within_memory(planner, r, 0.25, diag);
+      code = cut_operators(planner, r, diag);
       if (code == PSPLIT_OK)
         psplit_i_say(planner->options.logger, PSPLIT_NOTE,
                      "%" PRIu32 " supernode%s no such split; cut between operators instead",

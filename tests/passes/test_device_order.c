@@ -198,6 +198,35 @@ static void too_many_to_try_all(void **state) {
   psplit_model_close(model);
 }
 
+/* Groups that are fewer than stages are cut between operators, on the devices that are best for
+ * that, not on those that are listed first. */
+static void operators_choose_devices(void **state) {
+  (void)state;
+  enum { N = 3 };
+  psplit_model *model = opened_text(
+    "(float[256,256] x, float[256,256] w, float[256] b) => (float[256,256] y) {"
+    "  p = MatMul (x, w)"
+    "  q = Add (p, b)"
+    "  y = Relu (q)"
+    "}");
+  psplit_devices *devices = parsed(
+    "{\"devices\": [{\"name\": \"far\", \"preset\": \"cpu\", \"host\": \"1\"},"
+    " {\"name\": \"a\", \"preset\": \"cpu-sse\", \"host\": \"2\"},"
+    " {\"name\": \"b\", \"preset\": \"cpu-avx512\", \"host\": \"2\"},"
+    " {\"name\": \"c\", \"preset\": \"cpu-sse\", \"host\": \"2\"}]}");
+  psplit_planner_options options = options_for(N, devices);
+  psplit_planner *planner = unit_of(model, &options);
+  psplit_diag diag = {0};
+  assert_int_equal(psplit_planner_run(planner, NULL, &diag), PSPLIT_OK);
+  const psplit_plan *plan = psplit_planner_plan(planner);
+  assert_string_equal(plan->device_order, "chosen");
+  assert_string_equal(plan->stages[0].device, "b"); /* of the product */
+  for (uint32_t s = 0; s < N; s++) assert_string_not_equal(plan->stages[s].device, "far");
+  psplit_planner_destroy(planner);
+  psplit_devices_destroy(devices);
+  psplit_model_close(model);
+}
+
 /* Too many orders to try all, of which the first has no split; the second has. Tensors go from
  * each device to the next of `way` alone. */
 static void the_first_of_too_many_has_no_split(void **state) {
@@ -407,6 +436,7 @@ int main(void) {
     cmocka_unit_test(hosts_are_kept_together),
     cmocka_unit_test(an_order_can_be_given),
     cmocka_unit_test(too_many_to_try_all),
+    cmocka_unit_test(operators_choose_devices),
     cmocka_unit_test(the_first_of_too_many_has_no_split),
     cmocka_unit_test(chosen_orders_are_the_best),
     cmocka_unit_test(little_time_proves_no_order),
