@@ -49,11 +49,8 @@ static void like_pool(psplit_i_at *at) {
 /* The pool again, for the indices of its maxima in the flat input; windows may share one. */
 void psplit_i_gradient_max_pool(psplit_i_at *at) {
   ref where;
-  if (psplit_i_int_or(at, "storage_order", 0)) {
-    psplit_i_refuse(at, "its indices count columns first");
-    return;
-  }
-  if (at->node->n_outputs > 1 && at->node->outputs[1] != PSPLIT_NONE) {
+  const bool by_rows = !psplit_i_int_or(at, "storage_order", 0); /* how the node's indices count */
+  if (by_rows && at->node->n_outputs > 1 && at->node->outputs[1] != PSPLIT_NONE) {
     where = out(at, 1);
   } else {
     const ref x = in(at, 0);

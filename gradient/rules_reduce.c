@@ -9,9 +9,13 @@ typedef struct reduction {
 } reduction;
 
 static bool read_reduction(psplit_i_at *at, reduction *r) {
-  const int32_t rank = psplit_i_need_rank(at, 0);
+  const int64_t *list;
+  size_t n;
   *r = (reduction){.keeps = psplit_i_int_or(at, "keepdims", 1) != 0};
-  if (rank < 0 || !psplit_i_axes_of(at, 1, rank, r->axes, &r->n)) return false;
+  if (psplit_i_given(at, 1) || psplit_i_attr_ints(at->node, "axes", &list, &n)) {
+    const int32_t rank = psplit_i_need_rank(at, 0);
+    if (rank < 0 || !psplit_i_axes_of(at, 1, rank, r->axes, &r->n)) return false;
+  }
   r->nothing = r->n == 0 && psplit_i_int_or(at, "noop_with_empty_axes", 0) != 0;
   return true;
 }

@@ -343,7 +343,9 @@ void psplit_i_gradient_gather(psplit_i_at *at) {
   const int32_t axis = psplit_i_axis_of(at, psplit_i_int_or(at, "axis", 0), rank);
   if (gather_one(at, axis, rank)) return;
   const int64_t last = -1;
-  const ref indices = unsqueezed(at, in(at, 1), &last, 1);
+  const bool wide = psplit_i_type_in(at, 1)->elem == PSPLIT_ELEM_INT64;
+  const ref named = wide ? in(at, 1) : cast(at, in(at, 1), PSPLIT_ELEM_INT64); /* for ScatterND */
+  const ref indices = unsqueezed(at, named, &last, 1);
   if (axis == 0) {
     const ref shape = psplit_i_shape_in(at, 0);
     give(at, 0, scatter_nd(at, shape, indices, grad(at)));

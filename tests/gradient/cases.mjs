@@ -510,5 +510,21 @@ qkv('x alone', [], {}, { only: [0] });
 qkv('weight alone', [], {}, { only: [1] });
 qkv('bias alone', [], {}, { only: [2] });
 qkv('added alone', [null, null, small(2, 2, 3, 3)], {}, { only: [5] });
+const short = (dims, ...values) => ({ ints: values, dims, type: 'int32' });
+net('Gather int32', 'Gather', [[5, 3], short([2, 2], 1, -1, 1, 0)]);
+net('Gather int32 open', 'Gather', [[5, 3], short([2, 2], 1, -1, 1, 0)], {}, { open: [1] });
+net('Gather int32 columns', 'Gather', [[2, 5, 3], short([3], 1, 4, 1)], { axis: 1n });
+net('Gather int32 one', 'Gather', [[2, 5, 3], short([], -2)], { axis: 1n });
+net('GatherElements int32', 'GatherElements', [[3, 3], short([2, 3], 1, -1, 0, -2, 0, 0)], { axis: 0n });
+net('ScatterElements int32', 'ScatterElements', [[3, 3], short([2, 3], 1, 0, -1, 0, 2, 1), [2, 3]]);
+net('Slice int32', 'Slice', [[4, 5], short([2], -1, 0), short([2], -9, 4), short([2], 1, 0), short([2], -1, 1)]);
+net('CumSum int32', 'CumSum', [[2, 4], short([], -2)], { exclusive: 1n, reverse: 1n });
+for (const outputs of [1, 2]) {
+  pool(`by columns ${outputs}`, 'MaxPool', [1, 2, 6, 5], { kernel_shape: [2n, 3n], strides: [2n, 1n], storage_order: 1n },
+    { outputs, parts: [0] });
+}
+// Of a rank that only a run tells.
+net('Reshape open', 'Reshape', [[2, 3, 4], ints(6, -1)], {}, { open: [1] });
+net('Squeeze all', 'Squeeze', [[2, 1, 3, 1]]);
 
 export { list as cases };
