@@ -67,7 +67,10 @@ static bool computes_with_quantised(const psplit_i_at *at) {
 
 /* What a node without a rule is refused for. */
 static const char *why_no_rule(const psplit_i_at *at) {
-  if (at->node->n_bodies) return "gradients through its bodies are not supported";
+  if (psplit_i_node_is(at->node, "If")) return "gradients through its bodies are not supported";
+  if (at->node->n_bodies)
+    return "gradients through its bodies are not supported: export the model with its steps one "
+           "after the other";
   if (at->node->function != PSPLIT_NONE)
     return "it calls a function of the model, and gradients through functions are not supported";
   if (computes_with_quantised(at))

@@ -267,6 +267,12 @@ static bool are_quantised(const psplit_i_graph *graph) {
   return i < graph->n_initializers;
 }
 
+/* What helps where weights are in the bodies of a node other than an If, which can be inlined. */
+static const char *unrolled(const psplit_i_node *node) {
+  return psplit_i_node_is(node, "If") ? ""
+                                      : ": export the model with its steps one after the other";
+}
+
 static uint64_t float_bytes(const psplit_i_tensor *tensor) {
   return tensor->n_dims > 0 && psplit_i_is_float(tensor->data_type) ? tensor->data_bytes : 0;
 }
@@ -328,11 +334,11 @@ psplit_code psplit_i_weights_fail_none(const psplit_i_shapes *shapes, psplit_dia
     const psplit_i_node *node = &graph->nodes[inside];
     if (psplit_i_node_is(node, "If") && !psplit_i_inline_hint(graph, inside, &advice))
       return psplit_i_nomem(diag);
-    return psplit_i_fail_about(diag, PSPLIT_USAGE, advice,
-                               "there is nothing to train: weights are read in the bodies of %s "
-                               "\"%s\", and gradients through bodies are not supported",
-                               node->op_type,
-                               psplit_i_node_label(graph, inside, label, sizeof label));
+    return psplit_i_fail_about(
+      diag, PSPLIT_USAGE, advice,
+      "there is nothing to train: weights are read in the bodies of %s "
+      "\"%s\", and gradients through bodies are not supported%s",
+      node->op_type, psplit_i_node_label(graph, inside, label, sizeof label), unrolled(node));
   }
   return psplit_i_fail(diag, PSPLIT_USAGE, "there is nothing to train: %s",
                        are_quantised(graph)

@@ -531,7 +531,9 @@ static const struct {
    {0}},
   {LOOP(", " W, "y2 = Mul (x2, w)"),
    PSPLIT_USAGE,
-   "weights are read in the bodies of Loop \"turns\"",
+   "weights are read in the bodies of Loop \"turns\", and gradients through bodies are not "
+   "supported: "
+   "export the model with its steps one after the other",
    PSPLIT_HINT_NONE,
    {0}},
   {LOOP(", int64[2,6] w = {0 * 12}", "z = Cast <to = 1> (w) y2 = Mul (x2, z)"),
@@ -545,6 +547,15 @@ static const struct {
    "gradients through its bodies are not supported",
    PSPLIT_HINT_INLINE_ASSUMED,
    {"choice"}},
+  {"(float[2,6] x) => (y) <int64 n = {2}, bool c = raw {1}, " W
+   "> { p = Mul (x, w) [turns] y = Loop "
+   "(n, c, p) <body = t (int64 i, bool c2, float[2,6] x2) => (c3, y2) { y2 = Neg (x2) c3 = "
+   "Identity "
+   "(c2) }> }",
+   PSPLIT_UNSUPPORTED,
+   "bodies are not supported: export the model with its steps one after the other; freeze \"w\"",
+   PSPLIT_HINT_NONE,
+   {0}},
   /* Branches of two ranks leave that of all behind them open. */
   {"(float[1,4,4] x, bool c) => (y) <float[2,4,1] w = raw {0 * 8}> { [choice] a = If (c) <"
    "then_branch = t () => (p) { p = Identity (x) }, else_branch = e () => (q) { q = Squeeze (x) }>"
