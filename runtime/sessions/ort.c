@@ -283,6 +283,35 @@ static psplit_code blame_room(psplit_diag *diag) {
   return diag->code = PSPLIT_IO;
 }
 
+/* Whether the configuration has this entry. */
+static bool configures(const psplit_i_session_options *options, const char *key) {
+  size_t i = 0;
+  while (i < options->n_config && strcmp(options->config_keys[i], key) != 0) i++;
+  return i < options->n_config;
+}
+
+/* Creates the session. ONNX Runtime (1.30) fuses a Pad with the pool behind it, and where what it
+ * pads is sent, too, takes the Identity that sends it for the only reader that is left: the pool
+ * then reads a name that nothing has. Such a model is opened with its Identities. */
+static psplit_code create(const psplit_i_ort *ort, OrtSessionOptions *settings,
+                          const psplit_i_session_options *options, const char *path,
+                          psplit_diag *diag, OrtSession **out) {
+  static const char disabled[] = "optimization.disable_specified_optimizers";
+  psplit_diag first = {0};
+  psplit_code code =
+    psplit_i_ort_check(ort, psplit_i_custom_ops_create(ort, path, settings, out), path, &first);
+  if (code == PSPLIT_OK) return code;
+  if (!strstr(first.message, "is not a graph input, initializer, or output of a previous node") ||
+      configures(options, disabled))
+    return psplit_i_fail_as(diag, &first);
+  PSPLIT_TRY(psplit_i_ort_check(
+    ort, ort->api.AddSessionConfigEntry(settings, disabled, "EliminateIdentity"), path, diag));
+  PSPLIT_TRY(
+    psplit_i_ort_check(ort, psplit_i_custom_ops_create(ort, path, settings, out), path, diag));
+out:
+  return code;
+}
+
 psplit_code psplit_i_session_open(const psplit_i_ort *ort, const char *path,
                                   const psplit_i_session_options *options, psplit_diag *diag,
                                   psplit_i_session *out) {
@@ -297,8 +326,7 @@ psplit_code psplit_i_session_open(const psplit_i_ort *ort, const char *path,
   PSPLIT_TRY(psplit_i_binding_device(options, diag, &device));
   PSPLIT_TRY(psplit_i_ort_check(ort, api->CreateSessionOptions(&settings), path, diag));
   PSPLIT_TRY(apply(ort, settings, options, path, diag));
-  code = psplit_i_ort_check(ort, psplit_i_custom_ops_create(ort, path, settings, &s.session), path,
-                            diag);
+  code = create(ort, settings, options, path, diag, &s.session);
   if (code != PSPLIT_OK) psplit_i_custom_ops_advise(ort, diag);
   if (code != PSPLIT_OK && is_unsaved(options)) code = blame_room(diag);
   PSPLIT_TRY(code);

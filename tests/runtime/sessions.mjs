@@ -4,10 +4,11 @@
 //
 // ONNX Runtime refuses a bad configuration entry when it opens a session, and so tells which stages
 // were given it. Threads are counted in /proc.
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
+import { writeModel } from '../support/text_model.mjs';
 import { Runner, env, sleep } from './runner.mjs';
 
 const [runner, splitter, launcher] = process.argv.slice(2);
@@ -63,6 +64,16 @@ fails('a key that is not known', 4, /devices\[0\]\.session\.provder/,
   '--devices', devices({ provder: 'x' }));
 fails('options without a provider', 4, /session\.provider: is missing/,
   '--devices', devices({ provider_options: { a: 'b' } }, null, null));
+
+// ONNX Runtime fuses a Pad with the pool behind it, and loses what the pool reads where that is sent as well.
+const padded = join(tmp, 'padded.onnx'), parts = join(tmp, 'padded');
+writeModel(`(float[1,2,8,8] x) => (float[1,2,4,4] y, float[1,2,8,8] z) <int64[8] p = {0, 0, 1, 1, 0, 0, 1, 1}> {
+  a = Neg (x) b = Pad (a, p) c = AveragePool <kernel_shape = [3, 3], strides = [2, 2]> (b)
+  d = Abs (c) z = Exp (a) y = Exp (d) }`, padded);
+const cut = spawnSync(splitter, [padded, '-k', '3', '-o', parts, '--quiet', '--pin', '[abc]=0', '--pin', 'd=1',
+  '--pin', '[yz]=2'], { env, encoding: 'utf8' });
+const padding = each.run([parts, '--random', '--quiet']);
+tap.ok(cut.status === 0 && padding.status === 0, 'a padded pool beside what is sent', `${cut.stderr}${padding.stderr}`);
 
 // While a run of `dir` is under way: what `look` makes of each of its threads, by what /proc says of it; of the look
 // that saw most threads.
