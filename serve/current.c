@@ -11,10 +11,7 @@ typedef struct ask {
 } ask;
 
 struct serve_current {
-  serve_model_options options;
-  double grace_s;
-  serve_reloaded told;
-  void *told_user;
+  serve_current_options options;
   pthread_t thread;
   pthread_mutex_t mutex;
   pthread_cond_t changed;
@@ -34,10 +31,11 @@ static void tell_all(ask *asks, psplit_code code, const psplit_diag *diag) {
   }
 }
 
-static psplit_code load(const serve_model_options *options, psplit_diag *diag, serve_model **out) {
+static psplit_code load(const serve_current_options *options, psplit_diag *diag,
+                        serve_model **out) {
   serve_model *model = NULL;
-  psplit_code code = serve_model_open(options, diag, &model);
-  if (code == PSPLIT_OK) code = serve_model_start(model, diag);
+  psplit_code code = serve_model_open(&options->model, diag, &model);
+  if (code == PSPLIT_OK) code = serve_model_start(model, options->ort, diag);
   if (code == PSPLIT_OK)
     *out = model;
   else
@@ -65,11 +63,12 @@ static void reload(serve_current *c, ask *asks) {
   c->n_bad += code != PSPLIT_OK;
   c->drains = old != NULL;
   pthread_mutex_unlock(&c->mutex);
-  c->told(c->told_user, code, &diag);
+  c->options.told(c->options.told_user, code, &diag);
   tell_all(asks, code, &diag);
   if (!old) return;
   /* Who still holds it has its answers, or gets them now: what it ended with is told to them. */
-  const psplit_code stopped = psplit_service_stop(serve_model_service(old), c->grace_s, &ignored);
+  const psplit_code stopped =
+    psplit_service_stop(serve_model_service(old), c->options.grace_s, &ignored);
   (void)stopped;
   serve_model_release(old);
   pthread_mutex_lock(&c->mutex);
@@ -96,16 +95,17 @@ static void *reloader(void *user) {
   return NULL;
 }
 
-psplit_code serve_current_create(const serve_model_options *options, double grace_s,
-                                 serve_reloaded told, void *told_user, psplit_diag *diag,
-                                 serve_current **out) {
+psplit_code serve_current_create(const serve_current_options *options, serve_model *first,
+                                 psplit_diag *diag, serve_current **out) {
   serve_current *c = calloc(1, sizeof *c);
-  if (!c) return cli_nomem(diag);
-  *c =
-    (serve_current){.options = *options, .grace_s = grace_s, .told = told, .told_user = told_user};
+  if (!c) {
+    serve_model_release(first);
+    return cli_nomem(diag);
+  }
+  *c = (serve_current){.options = *options, .model = first};
   pthread_mutex_init(&c->mutex, NULL);
   pthread_cond_init(&c->changed, NULL);
-  psplit_code code = load(options, diag, &c->model);
+  psplit_code code = serve_model_start(first, options->ort, diag);
   if (code == PSPLIT_OK && pthread_create(&c->thread, NULL, reloader, c))
     code = psplit_diag_fail(diag, PSPLIT_NOMEM, "cannot start a thread");
   else
@@ -193,7 +193,7 @@ bool serve_current_join(serve_current *c) {
   pthread_mutex_lock(&c->mutex);
   const bool drains = c->drains;
   pthread_mutex_unlock(&c->mutex);
-  if (!wait_end(c, drains ? c->grace_s + LOAD_S : LOAD_S)) return false;
+  if (!wait_end(c, drains ? c->options.grace_s + LOAD_S : LOAD_S)) return false;
   pthread_join(c->thread, NULL);
   return c->joined = true;
 }

@@ -11,12 +11,19 @@ typedef struct serve_current serve_current;
 /* Callback for the result of a reload, called by the thread that performed it. */
 typedef void (*serve_reloaded)(void *user, psplit_code code, const psplit_diag *diag);
 
-/* Reads and starts the split of `options`, which must outlive *out. `grace_s`: time limit for
- * accepted requests of a replaced split. `told` is called after every reload. Errors: those of
- * serve_model_open and serve_model_start, NOMEM. */
-PSPLIT_MUST_USE psplit_code serve_current_create(const serve_model_options *options, double grace_s,
-                                                 serve_reloaded told, void *told_user,
-                                                 psplit_diag *diag, serve_current **out);
+typedef struct serve_current_options {
+  serve_model_options model; /* how splits are read */
+  const psplit_onnxruntime *ort;
+  double grace_s;      /* time limit for accepted requests of a replaced split */
+  serve_reloaded told; /* called after every reload */
+  void *told_user;
+} serve_current_options;
+
+/* Starts `first`, as opened with options->model, whose reference it takes, also if it fails. What
+ * `options` refers to must outlive *out. Errors: those of serve_model_start, NOMEM. */
+PSPLIT_MUST_USE psplit_code serve_current_create(const serve_current_options *options,
+                                                 serve_model *first, psplit_diag *diag,
+                                                 serve_current **out);
 
 /* The serving model; the caller must release it. */
 serve_model *serve_current_hold(serve_current *current);

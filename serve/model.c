@@ -64,22 +64,22 @@ static void warn_of_outputs(const psplit_pipeline_info *info) {
   }
 }
 
-psplit_code serve_model_start(serve_model *m, psplit_diag *diag) {
+psplit_code serve_model_start(serve_model *m, const psplit_onnxruntime *ort, psplit_diag *diag) {
   const serve_model_options *o = &m->options;
   warn_of_outputs(serve_model_info(m));
 #if PSPLIT_HAS_MPI
   if (o->mpi)
-    return psplit_mpi_service_start(o->library, m->pipeline, &o->run, &o->service, diag,
-                                    &m->service);
+    return psplit_mpi_service_start(ort, m->pipeline, &o->run, &o->service, diag, &m->service);
 #endif
-  return psplit_service_start(o->library, m->pipeline, &o->run, &o->service, diag, &m->service);
+  return psplit_service_start(ort, m->pipeline, &o->run, &o->service, diag, &m->service);
 }
 
-psplit_code serve_model_work(serve_model *m, psplit_diag *diag) {
+psplit_code serve_model_work(serve_model *m, const psplit_onnxruntime *ort, psplit_diag *diag) {
 #if PSPLIT_HAS_MPI
-  return psplit_mpi_service_run(m->options.library, m->pipeline, &m->options.run, diag);
+  return psplit_mpi_service_run(ort, m->pipeline, &m->options.run, diag);
 #else
   (void)m;
+  (void)ort;
   return psplit_diag_fail(diag, PSPLIT_INTERNAL, "there are no ranks");
 #endif
 }

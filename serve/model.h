@@ -9,7 +9,6 @@
 
 typedef struct serve_model_options {
   const char *directory;
-  const psplit_onnxruntime *library;
   const ort_settings *ort; /* as given, not yet applied */
   psplit_run_options run;  /* without sessions */
   psplit_service_options service;
@@ -18,14 +17,16 @@ typedef struct serve_model_options {
 
 typedef struct serve_model serve_model;
 
-/* Reads the split. Everything in `options` must outlive *out, which has one reference. Errors:
- * those of psplit_pipeline_open and ort_settings_apply. */
+/* Reads the split, without ONNX Runtime. Everything in `options` must outlive *out, which has one
+ * reference. Errors: those of psplit_pipeline_open and ort_settings_apply. */
 PSPLIT_MUST_USE psplit_code serve_model_open(const serve_model_options *options, psplit_diag *diag,
                                              serve_model **out);
-/* Starts its service; once. Errors: those of psplit_service_start. */
-PSPLIT_MUST_USE psplit_code serve_model_start(serve_model *model, psplit_diag *diag);
+/* Starts its service; once. `ort` must outlive it. Errors: those of psplit_service_start. */
+PSPLIT_MUST_USE psplit_code serve_model_start(serve_model *model, const psplit_onnxruntime *ort,
+                                              psplit_diag *diag);
 /* For ranks other than the first: runs until the first one stops. */
-PSPLIT_MUST_USE psplit_code serve_model_work(serve_model *model, psplit_diag *diag);
+PSPLIT_MUST_USE psplit_code serve_model_work(serve_model *model, const psplit_onnxruntime *ort,
+                                             psplit_diag *diag);
 
 void serve_model_hold(serve_model *model);
 /* The last release stops the service, if it still runs, and closes the split; NULL is fine. */

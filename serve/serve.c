@@ -285,7 +285,8 @@ static void make_room_for_connections(serve_http_options *http) {
 }
 
 /* Until a signal comes, or a stage breaks down. */
-static psplit_code serve(settings *s, psplit_diag *diag) {
+static psplit_code serve(settings *s, const psplit_onnxruntime *ort, serve_model *model,
+                         psplit_diag *diag) {
   static const long LOOK_NS = 20000000;
   enum { LOOKS_A_SECOND = 50 };
   uint64_t n_looks = 0, least_bytes = 0;
@@ -293,10 +294,8 @@ static psplit_code serve(settings *s, psplit_diag *diag) {
   serve_current *current = NULL;
   serve_http *http = NULL;
   psplit_diag ignored = {0};
-  cli_doing("opening the stages of %s", s->model.directory);
-  psplit_code code = name_model(s, diag);
-  if (code == PSPLIT_OK)
-    code = serve_current_create(&s->model, s->grace_s, tell_reload, s, diag, &current);
+  const serve_current_options options = {s->model, ort, s->grace_s, tell_reload, s};
+  psplit_code code = serve_current_create(&options, model, diag, &current);
   s->current = current;
   /* What was accepted is answered before the end. */
   if (code == PSPLIT_OK) cli_ends(CLI_ENDS_BEHIND);
@@ -325,22 +324,26 @@ static psplit_code serve(settings *s, psplit_diag *diag) {
 
 /* What a rank other than the first does. A launcher tells all of them of a signal, and the first
  * one says when they end. */
-static psplit_code work(settings *s, psplit_diag *diag) {
-  serve_model *model = NULL;
+static psplit_code work(const psplit_onnxruntime *ort, serve_model *model, psplit_diag *diag) {
   cli_ends(CLI_ENDS_BEHIND);
-  psplit_code code = serve_model_open(&s->model, diag, &model);
-  if (code == PSPLIT_OK) code = serve_model_work(model, diag);
+  const psplit_code code = serve_model_work(model, ort, diag);
   serve_model_release(model);
   return code;
 }
 
 static psplit_code run(settings *s, uint32_t rank, psplit_diag *diag) {
   psplit_onnxruntime *ort = NULL;
-  psplit_code code = rank ? PSPLIT_OK : serve_http_check(&s->http, diag);
-  if (code == PSPLIT_OK) code = ort_library_open(&s->library, diag, &ort);
-  s->model.library = ort;
+  serve_model *model = NULL;
   s->model.ort = &s->ort;
-  if (code == PSPLIT_OK) code = rank ? work(s, diag) : serve(s, diag);
+  psplit_code code = rank ? PSPLIT_OK : serve_http_check(&s->http, diag);
+  if (code == PSPLIT_OK) code = name_model(s, diag);
+  cli_doing("opening the stages of %s", s->model.directory);
+  if (code == PSPLIT_OK) code = serve_model_open(&s->model, diag, &model);
+  if (code == PSPLIT_OK) code = ort_library_open(&s->library, diag, &ort);
+  if (code == PSPLIT_OK)
+    code = rank ? work(ort, model, diag) : serve(s, ort, model, diag);
+  else
+    serve_model_release(model);
   psplit_onnxruntime_close(ort);
   return code;
 }

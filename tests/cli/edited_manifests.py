@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""A pipeline.json that one command refuses is refused by all: edited_manifests.py SPLIT VERIFY MERGE RUN
+"""A pipeline.json that one command refuses is refused by all: edited_manifests.py SPLIT VERIFY MERGE RUN [SERVE]
 
-Each field is taken out, emptied or given another type, and tables of different stages are made to disagree. Merging and
-running have to answer alike, and nothing that they refuse is the model to verify. There is no ONNX Runtime, which is
-looked for after pipeline.json is read: a good manifest comes as far as that. TAP.
+Each field is taken out, emptied or given another type, and tables of different stages are made to disagree. Merging,
+running and serving have to answer alike, and nothing that they refuse is the model to verify. There is no ONNX Runtime,
+which is looked for after pipeline.json is read: a good manifest comes as far as that. TAP.
 """
 import copy
 import json
@@ -69,9 +69,9 @@ def edited(manifest, path):
 
 
 def main(argv):
-    if len(argv) != 5:
-        sys.exit("usage: edited_manifests.py SPLIT VERIFY MERGE RUN")
-    split, verify, merge, run = map(os.path.abspath, argv[1:])
+    if len(argv) not in (5, 6):
+        sys.exit("usage: edited_manifests.py SPLIT VERIFY MERGE RUN [SERVE]")
+    split, verify, merge, run, *serve = map(os.path.abspath, argv[1:])
     tap = Tap()
     os.environ["PSPLIT_ONNXRUNTIME"] = "/nowhere/libonnxruntime.so"
     with tempfile.TemporaryDirectory(prefix="psplit-manifests-") as folder:
@@ -93,6 +93,7 @@ def main(argv):
 
         # Commands and how each ends with a good manifest.
         stages = [([merge, "s", "-o", "merged.onnx", "--force"], OK), ([run, "s", "--random", "--dim", "batch=2"], FILE)]
+        stages += [([each, "s", "--listen", "127.0.0.1:0"], FILE) for each in serve]
         training = [([run, "t", "--random", "--dim", "batch=2"], FILE)]
 
         def refusals(commands):
@@ -111,7 +112,7 @@ def main(argv):
             got = refusals(stages)
             message = "error: s/pipeline.json: "
             tap.ok(all(end and end[0] == MALFORMED and end[1].startswith(message) and says % {"r": tensor} in end[1]
-                       for end in got), title + " is refused by all who merge and run", repr(got))
+                       for end in got), title + " is refused by all who merge, run and serve", repr(got))
             tap.ok(ends(verify, "s", "--model", "m.onnx")[0] != OK, title + " is not the model")
 
         def agree(name, manifest, commands):
