@@ -174,7 +174,7 @@ static psplit_code check(run_settings *s, const psplit_pipeline *pipeline, uint3
   return code;
 }
 
-static psplit_code profile_model(const run_settings *s, psplit_diag *diag, char **out_text) {
+static psplit_code profile_model(run_settings *s, psplit_diag *diag, char **out_text) {
   psplit_model *model = NULL;
   psplit_onnxruntime *ort = NULL;
   cli_doing("reading %s", s->directory);
@@ -182,6 +182,9 @@ static psplit_code profile_model(const run_settings *s, psplit_diag *diag, char 
   if (code == PSPLIT_OK) code = psplit_feed_check_model(&s->feed.options, model, diag);
   if (code == PSPLIT_OK) code = check_unread(s, s->profile, diag);
   if (code == PSPLIT_OK) code = place_check(s->profile, model, diag);
+  if (code == PSPLIT_OK) code = ort_settings_apply_whole(&s->ort, diag);
+  s->run.sessions = s->ort.stages;
+  s->run.n_sessions = s->ort.n_sessions;
   if (code == PSPLIT_OK) code = ort_library_open(&s->library, diag, &ort);
   cli_doing("running %s, %" PRIu32 " times and more", s->directory, s->run.n_micro_batches);
   if (code == PSPLIT_OK)

@@ -134,6 +134,11 @@ int run_settings_parse(int argc, char **argv, run_settings *s) {
   if (s->profile && (s->run.output || s->trace || s->json || s->run.stream))
     return cli_usage(&PROGRAM, "--profile FILE takes no --output, --stream, --trace or --json");
   if (s->profile && s->resume) return cli_usage(&PROGRAM, "--profile FILE takes no --resume-from");
+  if (s->profile && (s->run.on_error == PSPLIT_ON_ERROR_SKIP || s->run.deadline_s > 0))
+    return cli_usage(
+      &PROGRAM,
+      "--profile FILE takes no --on-error skip or --deadline: times of micro-batches "
+      "that fail are not those of nodes");
   if (s->resume == PSPLIT_NONE && (!s->run.output || psplit_is_tensor_stream(s->run.output)))
     return cli_usage(&PROGRAM, "--resume-from last needs --output DIR");
   if (!s->run.n_micro_batches)

@@ -98,6 +98,10 @@ psplit_code psplit_profile_stages(const psplit_onnxruntime *ort, const psplit_pi
   if (!profiles) PSPLIT_FAIL(psplit_i_nomem(diag));
   setup.run.feed.given.random = true;
   setup.run.feed.given.give = NULL;
+  /* One at a time, a replica gains nothing; what fails has no times. */
+  setup.run.n_replicas = NULL;
+  setup.run.replica_sessions = NULL;
+  setup.run.on_error = PSPLIT_ON_ERROR_STOP;
   PSPLIT_TRY(psplit_i_pipe_check_runs(pipe, diag));
   PSPLIT_TRY(psplit_i_feed_meet(&setup.run.feed, pipe, diag));
   PSPLIT_TRY(psplit_i_profile_stages(&ort->ort, pipe, &setup.run, diag, profiles));

@@ -10,13 +10,12 @@
 extern "C" {
 #endif
 
-/* Profiles the whole model file `path`, with the level and threads of options->sessions[0]:
- * n_warmup + n_micro_batches runs under ONNX Runtime's profiler and as many without. Returns the
- * costs of its nodes as a costs file (docs/costs/measured.md), malloc'd JSON. Inputs not in
- * options->feed are random; its `give` and all pipeline options are ignored. `read`: how to open
- * the model to find the nodes; NULL: defaults. The optimised model, weights included, is
- * temporarily stored under TMPDIR. Errors: those of opening and running the model; USAGE (an
- * unknown input); CANCELLED. */
+/* Profiles the whole model file `path`, with options->sessions[0]: n_warmup + n_micro_batches runs
+ * under ONNX Runtime's profiler and as many without. Returns the costs of its nodes as a costs file
+ * (docs/costs/measured.md), malloc'd JSON. Inputs not in options->feed are random; its `give` and
+ * all pipeline options are ignored. `read`: how to open the model to find the nodes; NULL:
+ * defaults. The optimised model, weights included, is temporarily stored under TMPDIR. Errors:
+ * those of opening and running the model; USAGE (an unknown input); CANCELLED. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_profile_model(const psplit_onnxruntime *ort,
                                                             const char *path,
                                                             const psplit_read_options *read,
@@ -24,9 +23,10 @@ PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_profile_model(const psplit_onnxrun
                                                             psplit_diag *diag, char **out_text);
 
 /* Profiles the stages of a split, one at a time, on the tensors that they pass on: a costs file for
- * the original model. It includes effects of the cut on ONNX Runtime's fusion. options->stream,
- * n_sessions other than 0, 1 and the number of stages, and outputs are not supported. Errors: those
- * of opening and running the stages; USAGE; IO; CANCELLED. */
+ * the original model. It includes effects of the cut on ONNX Runtime's fusion. Of replicas only the
+ * first one of each stage runs, and any failure ends it, whatever options->on_error.
+ * options->stream and outputs are not supported. Errors: those of opening and running the stages;
+ * USAGE; IO; CANCELLED. */
 PSPLIT_API PSPLIT_MUST_USE psplit_code psplit_profile_stages(const psplit_onnxruntime *ort,
                                                              const psplit_pipeline *pipeline,
                                                              const psplit_run_options *options,

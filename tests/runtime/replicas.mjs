@@ -131,6 +131,12 @@ m (float[n,8] x) => (float[n,8] y) { ${lines.join('\n')} }`, model);
   const apart = join(tmp, 'apart');
   each.start(splitter, [model, '-k', '4', '-o', apart, '-q', '--dim', 'n=3', '--replicas', '4', '--devices', devices]);
   gives('on devices with sessions of their own', [apart, '-q', ...random, '--devices', devices], alone);
+  // A profile runs one stage at a time, and the first replica of each.
+  for (const more of [['--devices', devices], ['--replicas', '2', '--threads', '0.1=2']]) {
+    const table = join(tmp, 'profile.json'), made = each.start(runner, ['--profile', table, apart, ...random, ...more]);
+    const { costs = [] } = made.status === 0 ? JSON.parse(readFileSync(table)) : {};
+    tap.ok(costs.length === ms.length, `a profile with ${more[0]} that tell replicas apart`, `${made.status} ${made.stderr} ${costs.length}`);
+  }
   writeFileSync(devices, JSON.stringify({ devices: [0, 1].map((i) => ({ name: `d${i}`, preset: 'cpu' })) }));
   const missing = each.run([apart, '-q', ...random, '--devices', devices]);
   tap.ok(missing.status === 2 && /planned for device d2/.test(missing.stderr), 'a device that is not there', missing.stderr);

@@ -21,7 +21,7 @@ const devices = (...sessions) => {
   }));
   return file;
 };
-const { dir } = each.split('fan_out');
+const { dir, model } = each.split('fan_out');
 const args = [dir, '--random', '--dim', 'n=3', '--quiet'];
 const runs = (title, ...more) => {
   const { status, stderr } = each.run([...args, ...more]);
@@ -74,6 +74,22 @@ const cut = spawnSync(splitter, [padded, '-k', '3', '-o', parts, '--quiet', '--p
   '--pin', '[yz]=2'], { env, encoding: 'utf8' });
 const padding = each.run([parts, '--random', '--quiet']);
 tap.ok(cut.status === 0 && padding.status === 0, 'a padded pool beside what is sent', `${cut.stderr}${padding.stderr}`);
+
+// A whole model that is profiled has the options of all stages, and no others.
+if (!launcher) {
+  const profile = ['--profile', join(tmp, 'costs.json'), model, '--dim', 'n=3', '-m', '1', '-q'];
+  const ends = (title, status, pattern, ...more) => {
+    const { status: got, stderr } = each.start(runner, [...profile, ...more]);
+    tap.ok(got === status && pattern.test(stderr), `a profile: ${title}`, `exit status ${got}\n${stderr}`);
+  };
+  ends('the CPU by name, and a level', 0, /^/, '--provider', 'cpu', '--optimization', '1');
+  ends('a provider whose library is not there', 5, /provider CUDA/, '--provider', 'CUDA');
+  ends('a configuration entry', 4, /nonsense/, '--threads', '2', '--session-config', bad);
+  ends('options of a provider that has none', 2, /provider CPU: there are no options/, '--provider', 'CPU', '--provider-option', 'device_id=0');
+  ends('options of no provider', 2, /--provider-option, but no --provider/, '--provider-option', 'device_id=0');
+  ends('an option of a stage', 2, /stage 0, and a whole model has no stages/, '--threads', '0=2');
+  ends('devices', 2, /--devices is for the stages of a split/, '--devices', devices(null, null, null));
+}
 
 // While a run of `dir` is under way: what `look` makes of each of its threads, by what /proc says of it; of the look
 // that saw most threads.
