@@ -9,7 +9,7 @@ import { createWriteStream, readFileSync, readdirSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { npyBytes } from './npy.mjs';
-import { Runner, env, processesBelow, sleep, within } from './runner.mjs';
+import { Runner, env, letGo, processesBelow, sleep, within } from './runner.mjs';
 
 const [runner, splitter, launcher] = process.argv.slice(2);
 const each = new Runner(runner, splitter, launcher);
@@ -32,6 +32,7 @@ async function start(...args) {
   const run = { child, pipe, stderr: '' };
   child.stderr.on('data', (data) => { run.stderr += data; });
   run.ended = new Promise((resolve) => { child.on('exit', (status) => resolve(status ?? -1)); });
+  letGo(run.ended, [pipe]);
   return run;
 }
 async function firstBytes(run) {
@@ -97,6 +98,7 @@ for (const depth of [1, 3]) {
   const pipe = join(tmp, `in${depth}.npy`);
   spawnSync('mkfifo', [pipe]);
   const run = await start('--input', `${input}=${pipe}`, '--depth', `${depth}`);
+  letGo(run.ended, [pipe]);
   const source = createWriteStream(pipe);
   source.on('error', () => {});
   const record = npyBytes({ type: 'float32', dims: [32768, 8], data: new Float32Array(32768 * 8) });

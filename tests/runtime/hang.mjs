@@ -10,7 +10,7 @@ import { createWriteStream, existsSync, mkdirSync, readdirSync, rmSync, writeFil
 import { dirname, join } from 'node:path';
 import { writeModel } from '../support/text_model.mjs';
 import { npyBytes } from './npy.mjs';
-import { Runner, endOf, env, launcherFell, library, processesBelow, settled, sleep, until, within } from './runner.mjs';
+import { Runner, endOf, env, launcherFell, letGo, library, processesBelow, settled, sleep, until, within } from './runner.mjs';
 
 const [runner, splitter, odd, finalize, launcher] = process.argv.slice(2);
 const each = new Runner(runner, splitter, launcher, 2);
@@ -153,7 +153,9 @@ await endsTimed('an output that nobody reads', () => start('', ...timed, '-o', f
   /^error: .*fifo\.npy: nobody has opened it for reading for 1 s/m, most);
 {
   const run = start('', ...stream);
+  letGo(run.ended, [fifo]);
   const source = createWriteStream(fifo);
+  source.on('error', () => {});
   await sleep(2500);
   source.end(npyBytes({ type: 'int64', dims: [3, 3], data: new BigInt64Array(9) }));
   await ends('a source that is slow', run, (status) => status === 0, /^/, 20000);

@@ -1,7 +1,7 @@
 // What tests of onnx-pipeline-run share: a directory of their own, ONNX Runtime, a split of a small
 // model, the command that runs it.
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { closeSync, constants, existsSync, mkdtempSync, openSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { writeFixture } from '../e2e/fixtures.mjs';
@@ -99,6 +99,11 @@ export const endOf = (child) => new Promise((resolve) => {
     await within(2000, closed);
     resolve({ status, signal, at });
   });
+});
+
+// Once a run has ended, its pipes let go whoever still waits for it to open them: Node does not end before its threads do.
+export const letGo = (ended, pipes) => ended.then(() => {
+  for (const pipe of pipes.filter(existsSync)) closeSync(openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK));
 });
 
 const parentOf = (pid) => {

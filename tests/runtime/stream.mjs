@@ -6,11 +6,11 @@
 // outputs nobody takes is bounded, and it ends within seconds whoever goes away.
 import { spawn, spawnSync } from 'node:child_process';
 import {
-  createReadStream, createWriteStream, mkdirSync, openSync, readFileSync, readdirSync, rmSync, writeFileSync,
+  createReadStream, createWriteStream, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { npyBytes, writeNpy } from './npy.mjs';
-import { Runner, endOf, env, sleep, until, within } from './runner.mjs';
+import { Runner, endOf, env, letGo, sleep, until, within } from './runner.mjs';
 
 const [runner, splitter, launcher] = process.argv.slice(2);
 const each = new Runner(runner, splitter, launcher);
@@ -111,6 +111,8 @@ function start(...args) {
   child.stderr.on('data', (data) => { run.stderr += data; });
   run.stdin.on('error', () => {});
   run.ended = endOf(child);
+  if (launcher) letGo(run.ended, pipes);
+  run.drained = () => Promise.race([run.ended, new Promise((resolve) => { run.stdin.once('drain', resolve); })]);
   run.end = (ms = 20000) => within(ms, run.ended);
   return run;
 }
@@ -143,7 +145,7 @@ function start(...args) {
   const total = 200;
   (async () => {
     for (let i = 0; i < total; i++) {
-      if (!run.stdin.write(megabyte)) await new Promise((r) => { run.stdin.once('drain', r); });
+      if (!run.stdin.write(megabyte)) await run.drained();
       accepted = i + 1;
     }
     run.stdin.end();
@@ -176,7 +178,7 @@ function start(...args) {
   };
   const push = async (n) => {
     for (let i = 0; i < n; i++) {
-      if (!run.stdin.write(rows)) await new Promise((r) => { run.stdin.once('drain', r); });
+      if (!run.stdin.write(rows)) await run.drained();
     }
   };
   await push(400);
@@ -216,8 +218,10 @@ if (!launcher) {
     [dir, '--stream', '--input', `${input}=${fifo}`, '-q', '-o', join(tmp, 'fifo')]);
   const child = spawn(program, rest, { env, stdio: ['ignore', 'ignore', 'inherit'] });
   const ended = new Promise((resolve) => { child.on('exit', resolve); });
+  letGo(ended, [fifo]);
   await sleep(500);
-  const writer = createWriteStream(null, { fd: openSync(fifo, 'w') });
+  const writer = createWriteStream(fifo);
+  writer.on('error', () => {});
   writer.end(records);
   tap.ok(await ended === 0, 'a named pipe that is written late');
   same('it gives the same', 'fifo');
