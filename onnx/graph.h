@@ -99,6 +99,11 @@ int64_t psplit_i_model_opset(const psplit_model *model, const char *domain);
  * any operator): added nodes of that type would call it. NULL: none. */
 const char *psplit_i_model_own_operator(const psplit_model *model, const char *op);
 
+/* The key of a function: its names behind their lengths, so that no two functions share one. In
+ * `text`, until the next call; NULL when out of memory. */
+const char *psplit_i_function_key(psplit_i_text *text, const char *domain, const char *name,
+                                  const char *overload);
+
 /* ModelProto.ir_version. */
 int64_t psplit_i_model_ir_version(const psplit_model *model);
 /* Whether the model has external data. */

@@ -31,21 +31,19 @@ int64_t psplit_i_opset_of(const psplit_i_graph_scope *s, const char *domain) {
   return id == PSPLIT_NONE ? 0 : s->opsets->versions.items[id];
 }
 
-/* The key of a function: its names behind their lengths, so that no two functions share one. Valid
- * until the next call; NULL when out of memory. */
-static const char *function_key(psplit_i_graph_builder *b, const char *domain, const char *name,
-                                const char *overload) {
-  b->key.n = 0;
-  psplit_i_text_addf(&b->key, "%zu %zu ", strlen(domain), strlen(name));
-  psplit_i_text_puts(&b->key, domain);
-  psplit_i_text_puts(&b->key, name);
-  psplit_i_text_puts(&b->key, overload);
-  return b->key.failed ? NULL : b->key.bytes;
+const char *psplit_i_function_key(psplit_i_text *text, const char *domain, const char *name,
+                                  const char *overload) {
+  text->n = 0;
+  psplit_i_text_addf(text, "%zu %zu ", strlen(domain), strlen(name));
+  psplit_i_text_puts(text, domain);
+  psplit_i_text_puts(text, name);
+  psplit_i_text_puts(text, overload);
+  return text->failed ? NULL : text->bytes;
 }
 
 psplit_code psplit_i_find_function(psplit_i_graph_builder *b, psplit_i_node *node) {
   if (!b->functions.n) return PSPLIT_OK;
-  const char *key = function_key(b, node->domain, node->op_type, node->overload);
+  const char *key = psplit_i_function_key(&b->key, node->domain, node->op_type, node->overload);
   if (!key) return psplit_i_nomem(b->diag);
   node->function = psplit_i_intern_find(&b->functions, key);
   return PSPLIT_OK;
@@ -55,9 +53,9 @@ psplit_code psplit_i_index_functions(psplit_i_graph_builder *b) {
   psplit_model *model = b->model;
   for (size_t f = 0; f < model->proto->n_functions; f++) {
     const Onnx__FunctionProto *function = model->proto->functions[f];
-    const char *key =
-      function_key(b, psplit_i_domain_of(function->domain), psplit_i_text_or_empty(function->name),
-                   psplit_i_text_or_empty(function->overload));
+    const char *key = psplit_i_function_key(&b->key, psplit_i_domain_of(function->domain),
+                                            psplit_i_text_or_empty(function->name),
+                                            psplit_i_text_or_empty(function->overload));
     char *kept = key ? psplit_i_arena_strndup(&model->arena, key, b->key.n) : NULL;
     const uint32_t id = kept ? psplit_i_intern_add(&b->functions, kept) : PSPLIT_NONE;
     if (id == PSPLIT_NONE) return psplit_i_nomem(b->diag);

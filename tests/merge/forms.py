@@ -8,6 +8,7 @@ import copy
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -195,6 +196,18 @@ REFUSED = {
 }
 
 
+def many_functions(number, given, result, last="", n=25000):
+    """A stage that calls n functions of its own in a row, and imports a set of operators for each."""
+    names = ["torch_nn_modules_transformer_TransformerEncoderLayer_of_stage%d_%d" % (number, i) for i in range(n)]
+    values = [given] + ["v%d_%d" % (number, i) for i in range(1, n)] + [result]
+    nodes = ["%s = local.%s (%s)" % (values[i + 1], names[i], values[i]) for i in range(n)] + [last]
+    return "\n".join(['<ir_version: 10, opset_import: ["": 18, "local": 1, %s]>'
+                      % ", ".join('"%s": 1' % name for name in names),
+                      "(float[2,4] %s) => (float[2,4] %s%s) {" % (given, result, last and ", float[2,4] z"), *nodes, "}",
+                      *('<domain: "local", opset_import: ["": 18]> %s (v) => (w) { w = Exp (v) }' % name
+                        for name in names)])
+
+
 def stage(manifest, number):
     return manifest["stages"][number]
 
@@ -281,6 +294,11 @@ def main(argv):
             found, wanted = printed("merged.onnx"), printed("expected.onnx")
             tap.ok(done.returncode == 0 and found == wanted and SAYS.get(title, "") in done.stdout, title,
                    done.stdout + done.stderr + found + "wanted\n" + wanted)
+        # Stages with many functions: 10 s of a processor are not enough to compare each with each.
+        put(texts=[many_functions(0, "x", "c"), many_functions(1, "c", "y", "z = Sin (c)")])
+        done = subprocess.run([merge, "s", "-o", "merged.onnx", "--force"], capture_output=True, text=True, timeout=300,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (10, 10)))
+        tap.ok(done.returncode == 0, "stages with 25000 functions and sets of operators each", done.stderr)
         # Data of both stages in one file, and from there into a model again.
         put(texts=LARGE[:2])
         write("expected.onnx", LARGE[2])
