@@ -154,6 +154,7 @@ static psplit_code submit(call *c, const psplit_request *request, psplit_diag *d
 static void infer(call *c) {
   psplit_diag diag = {0};
   psplit_request request;
+  c->began_ns = serve_now_ns(); /* how fast the body came is the client's */
   psplit_code code = parse(c, &diag);
   psplit_request_init(&request);
   request.inputs = c->request.inputs;
@@ -273,6 +274,24 @@ static bool is_load(const serve_http *h, const char *url) {
          strcmp(url + n + h->n_model, "/load") == 0;
 }
 
+/* An MHD_KeyValueIterator: counts headers of the length of the body. */
+static enum MHD_Result count_length(void *user, enum MHD_ValueKind kind, const char *key,
+                                    const char *value) {
+  int *n = user;
+  (void)kind;
+  (void)value;
+  *n += strcasecmp(key, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0;
+  return MHD_YES;
+}
+
+/* Whether the length of the body is told twice: a proxy might take the other one, and see another
+ * request in what is left of it (RFC 9112, 6.3). */
+static bool has_two_lengths(const call *c) {
+  int n = header(c, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL;
+  MHD_get_connection_values(c->connection, MHD_HEADER_KIND, count_length, &n);
+  return n > 1;
+}
+
 /* Classifies a request by its headers, before its body is read. */
 static refusal look(call *c, const serve_entrance *at, const char *method, const char *url) {
   const serve_http *h = c->http;
@@ -280,6 +299,8 @@ static refusal look(call *c, const serve_entrance *at, const char *method, const
   const bool posts = strcmp(method, MHD_HTTP_METHOD_POST) == 0;
   c->infers = rest && strcmp(rest, "/infer") == 0;
   c->reloads = at->admin && is_load(h, url);
+  if (has_two_lengths(c))
+    return (refusal){MHD_HTTP_BAD_REQUEST, "the length of the body is told twice", NULL};
   if (posts && !c->infers && !c->reloads) return (refusal){MHD_HTTP_NOT_FOUND, "not found", NULL};
   if (!posts &&
       (c->infers || c->reloads ||
@@ -343,7 +364,7 @@ enum MHD_Result serve_http_handle(void *user, struct MHD_Connection *connection,
     c = *io_call = calloc(1, sizeof *c);
     if (!c) return MHD_NO;
     atomic_fetch_add(&h->n_calls, 1);
-    *c = (call){.http = h, .connection = connection, .began_ns = serve_now_ns()};
+    *c = (call){.http = h, .connection = connection};
     const refusal refused = look(c, at, method, url);
     if (refused.status) atomic_fetch_add(&h->metrics.n_bad, 1);
     return refused.status ? send_refusal(connection, &refused) : MHD_YES;

@@ -137,6 +137,32 @@ const wanted = clients.wanted;
   tap.ok(buckets.length > 2 && buckets.at(-1)[1] === '+Inf' && buckets.slice(1, -1).every(([, le], i) => +le > +buckets[i][1]) &&
     buckets.slice(1).every(([, , n], i) => +n >= +buckets[i][2]) && +buckets.at(-1)[2] === metric('request_duration_seconds_count'),
   'a histogram of durations', `${buckets}`);
+  // What goes over a socket as it stands; parts are sent half a second apart.
+  {
+    const send = async (...parts) => {
+      const socket = net.connect(run.port, '127.0.0.1');
+      let got = '';
+      socket.on('data', (data) => { got += data; });
+      socket.on('error', () => {});
+      const closed = new Promise((resolve) => { socket.on('close', resolve); });
+      for (const [i, part] of parts.entries()) {
+        if (i) await sleep(500);
+        socket.write(part);
+      }
+      await within(20000, closed);
+      return got;
+    };
+    const [text, start] = [request(1, 2), `POST ${INFER} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n`];
+    const length = `Content-Length: ${text.length}\r\n`;
+    const before = await clients.metric(run, 'request_duration_seconds_sum');
+    const slow = await send(`${start}${length}\r\n`, text.slice(0, 9), text.slice(9, 99), text.slice(99, -9), text.slice(-9));
+    const took = await clients.metric(run, 'request_duration_seconds_sum') - before;
+    tap.ok(/^HTTP\/1\.1 200 /.test(slow) && took > 0 && took < 1.5, 'how long a body takes to come is not counted', `${took} s ${slow}`);
+    for (const [title, more] of [['two lengths', `${length}Content-Length: 3\r\n`], ['a length and chunks', `${length}Transfer-Encoding: chunked\r\n`]]) {
+      const answer = await send(`${start}${more}\r\n${text}`);
+      tap.ok(/^HTTP\/1\.1 400 .*told twice"\}$/s.test(answer), `${title} of a body`, answer);
+    }
+  }
   const stage = (name) => metric(`stage_${name}{stage="0"}`);
   const drift = stage('busy_seconds_total') / stage('micro_batches_total') / stage('predicted_seconds');
   tap.ok(Math.abs(stage('drift_ratio') / drift - 1) < 1e-9, 'measured over predicted time', `${metrics}`);
