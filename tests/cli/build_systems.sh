@@ -176,16 +176,18 @@ report $? "Bazel: the genrule's command makes its outputs, and makes them again"
 mkdir -p wrap/subprojects
 ln -s "$source" wrap/subprojects/onnx-pipeline-split
 block ini wrap-git >wrap/subprojects/onnx-pipeline-split.wrap
-cp "$source/samples/embed.c" model.onnx wrap/
+cp "$source/samples/embed.c" "$source/samples/run_pipeline.c" model.onnx wrap/
 {
   echo "project('p', 'c')"
   echo "executable('embed', 'embed.c', dependencies: dependency('psplit'))"
+  echo "executable('run', 'run_pipeline.c', dependencies: dependency('psplit-run'))"
   block meson onnx-pipeline-split
 } >wrap/meson.build
 PATH=${PATH#"$bin":} meson setup wrap/out wrap >"$tmp/log" 2>&1 &&
   ninja -C wrap/out -t query stages | grep -q subprojects/onnx-pipeline-split/tools/onnx-pipeline-split &&
-  ninja -C wrap/out -t query embed | grep -q subprojects/onnx-pipeline-split/libpsplit.so
-report $? "Meson: the wrap gives the command and the library"
+  ninja -C wrap/out -t query embed | grep -q subprojects/onnx-pipeline-split/libpsplit.so &&
+  ninja -C wrap/out -t query run | grep -q subprojects/onnx-pipeline-split/libpsplit-run.so
+report $? "Meson: the wrap gives the command and the libraries"
 ! ninja -C wrap/out -t targets all 2>>"$tmp/log" | grep -q 'tests/'
 report $? "Meson: a subproject builds no tests"
 echo "1..$n"
