@@ -67,39 +67,54 @@ psplit_model *random_model(dice *d, uint32_t n) {
   return model;
 }
 
-/* Hosts and racks, links of their own, some missing, some devices slower, some with little memory.
- */
+void begin_links(psplit_i_text *text, const char *bytes_per_second, uint32_t latency_ns) {
+  psplit_i_text_addf(text,
+                     "], \"topology\": {\"same_host\": {\"bytes_per_second\": %s, "
+                     "\"latency_ns\": %u}}, \"links\": [",
+                     bytes_per_second, latency_ns);
+}
+
+void add_link(psplit_i_text *text, uint32_t from, uint32_t to, const char *bytes_per_second,
+              uint32_t latency_ns) {
+  const bool first = text->bytes[text->n - 1] == '[';
+  psplit_i_text_addf(text,
+                     "%s{\"from\": \"d%u\", \"to\": \"d%u\", \"bytes_per_second\": %s, "
+                     "\"latency_ns\": %u}",
+                     first ? "" : ", ", from, to, bytes_per_second, latency_ns);
+}
+
+psplit_devices *end_links(psplit_i_text *text) {
+  psplit_i_text_puts(text, "]}");
+  psplit_devices *devices = parsed(text->bytes);
+  psplit_i_text_fini(text);
+  return devices;
+}
+
 psplit_devices *random_devices(dice *d, uint32_t n) {
-  char text[4096];
-  size_t used = (size_t)snprintf(text, sizeof text, "{\"devices\": [");
+  static const char *const SPEEDS[] = {"1e8", "3e8", "1e9", "1e10", "0"};
+  psplit_i_text text = {0};
   const bool limited = draw(d, 4) == 0, uneven = draw(d, 3) == 0;
+  psplit_i_text_puts(&text, "{\"devices\": [");
   for (uint32_t i = 0; i < n; i++) {
-    used += (size_t)snprintf(text + used, sizeof text - used,
-                             "%s{\"name\": \"d%u\", \"preset\": \"%s\", \"host\": \"h%u\", "
-                             "\"rack\": \"r%u\"",
-                             i ? ", " : "", i, uneven && draw(d, 2) ? "cpu-sse" : "cpu", draw(d, 3),
-                             draw(d, 2));
-    used += (size_t)snprintf(text + used, sizeof text - used,
-                             limited ? ", \"keeps_copies\": false, \"memory_bytes\": %u}" : "}",
-                             70000 + draw(d, 150000));
+    const char *preset = uneven && draw(d, 2) ? "cpu-sse" : "cpu";
+    const uint32_t host = draw(d, 3), rack = draw(d, 2), memory_bytes = 70000 + draw(d, 150000);
+    psplit_i_text_addf(&text,
+                       "%s{\"name\": \"d%u\", \"preset\": \"%s\", \"host\": \"h%u\", "
+                       "\"rack\": \"r%u\"",
+                       i ? ", " : "", i, preset, host, rack);
+    if (limited)
+      psplit_i_text_addf(&text, ", \"keeps_copies\": false, \"memory_bytes\": %u", memory_bytes);
+    psplit_i_text_puts(&text, "}");
   }
-  used += (size_t)snprintf(text + used, sizeof text - used,
-                           "], \"topology\": {\"same_host\": {\"bytes_per_second\": %s, "
-                           "\"latency_ns\": %u}}, \"links\": [",
-                           draw(d, 6) ? "1e10" : "0", draw(d, 3) * 1000);
-  bool any = false;
+  const char *usual = draw(d, 6) ? "1e10" : "0";
+  begin_links(&text, usual, draw(d, 3) * 1000);
   for (uint32_t i = 0; i < n; i++)
     for (uint32_t j = i + 1; j < n; j++) {
-      static const char *const speeds[] = {"1e8", "3e8", "1e9", "1e10", "0"};
       if (draw(d, 3)) continue;
-      used += (size_t)snprintf(text + used, sizeof text - used,
-                               "%s{\"from\": \"d%u\", \"to\": \"d%u\", \"bytes_per_second\": %s, "
-                               "\"latency_ns\": %u}",
-                               any ? ", " : "", i, j, speeds[draw(d, 5)], draw(d, 4) * 10000);
-      any = true;
+      const char *speed = SPEEDS[draw(d, 5)];
+      add_link(&text, i, j, speed, draw(d, 4) * 10000);
     }
-  snprintf(text + used, sizeof text - used, "]}");
-  return parsed(text);
+  return end_links(&text);
 }
 
 /* The least value of all splits of the nodes, as their plans say it; INT64_MAX: none fits. */

@@ -18,6 +18,14 @@ psplit_planner *unit_of(const psplit_model *model, const psplit_planner_options 
 /* A plan by cutting between nodes; false where there is none. */
 bool plan_of(psplit_planner *planner);
 
+/* The text of a file of devices d0, d1, ..., behind the last of them: the links that are not
+ * listed, then those that are. */
+void begin_links(psplit_i_text *text, const char *bytes_per_second, uint32_t latency_ns);
+void add_link(psplit_i_text *text, uint32_t from, uint32_t to, const char *bytes_per_second,
+              uint32_t latency_ns);
+/* The devices; frees the text. */
+psplit_devices *end_links(psplit_i_text *text);
+
 psplit_model *random_model(dice *d, uint32_t n_nodes);
 /* Hosts and racks, links of their own, some missing, some devices slower, some with little memory.
  */

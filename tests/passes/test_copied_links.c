@@ -11,7 +11,6 @@
 #include "copied_plans.h"
 #include "copies.h"
 #include "links.h"
-#include "open.h"
 
 typedef struct counts {
   unsigned n_plans, n_helped, n_tight, n_close; /* the bound is the best, or within a tenth of it */
@@ -42,27 +41,20 @@ static void compare_one(uint32_t m, psplit_planner *planner, counts *io) {
 
 /* Equal links, of which those between neighbours are there, and at least one is missing. */
 static psplit_devices *devices_in_line(dice *d, uint32_t n) {
-  char text[1024];
-  size_t used = (size_t)snprintf(text, sizeof text, "{\"devices\": [");
+  psplit_i_text text = {0};
+  psplit_i_text_puts(&text, "{\"devices\": [");
   for (uint32_t i = 0; i < n; i++)
-    used += (size_t)snprintf(text + used, sizeof text - used,
-                             "%s{\"name\": \"d%u\", \"preset\": \"cpu\"}", i ? ", " : "", i);
-  used += (size_t)snprintf(text + used, sizeof text - used,
-                           "], \"topology\": {\"same_host\": {\"bytes_per_second\": %s, "
-                           "\"latency_ns\": %u}}, \"links\": [",
-                           draw(d, 2) ? "1e9" : "1e10", draw(d, 3) * 1000);
+    psplit_i_text_addf(&text, "%s{\"name\": \"d%u\", \"preset\": \"cpu\"}", i ? ", " : "", i);
+  const char *speed = draw(d, 2) ? "1e9" : "1e10";
+  begin_links(&text, speed, draw(d, 3) * 1000);
   bool any = false;
   for (uint32_t i = 0; i < n; i++)
     for (uint32_t j = i + 2; j < n; j++) {
       if (any && draw(d, 3) == 0) continue;
-      used += (size_t)snprintf(text + used, sizeof text - used,
-                               "%s{\"from\": \"d%u\", \"to\": \"d%u\", "
-                               "\"bytes_per_second\": 0, \"latency_ns\": 0}",
-                               any ? ", " : "", i, j);
+      add_link(&text, i, j, "0", 0);
       any = true;
     }
-  snprintf(text + used, sizeof text - used, "]}");
-  return parsed(text);
+  return end_links(&text);
 }
 
 static counts compare(uint32_t n_models, uint32_t seed, bool line, psplit_message_latency latency) {

@@ -20,14 +20,15 @@ enum { N_DEVICES = 2, MOST_NODES = 8 };
 static psplit_devices *two_devices(dice *d) {
   static const char *const refused[] = {"", "\"MatMul\"", "\"Softmax\""};
   const uint32_t first = draw(d, 3), second = first ? 0 : draw(d, 3);
+  const char *preset = draw(d, 2) ? "cpu-sse" : "cpu-avx512";
+  const char *speed = draw(d, 2) ? "1e9" : "1e10";
   char text[1024];
   snprintf(text, sizeof text,
            "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\","
            " \"unsupported\": {\"operators\": [%s]}},"
            " {\"name\": \"b\", \"preset\": \"%s\", \"unsupported\": {\"operators\": [%s]}}],"
            " \"topology\": {\"same_host\": {\"bytes_per_second\": %s, \"latency_ns\": %u}}}",
-           refused[first], draw(d, 2) ? "cpu-sse" : "cpu-avx512", refused[second],
-           draw(d, 2) ? "1e9" : "1e10", draw(d, 3) * 3000);
+           refused[first], preset, refused[second], speed, draw(d, 3) * 3000);
   return parsed(text);
 }
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""No call leaves the order open in which its arguments make nodes: argument_order.py SOURCE_ROOT
+"""No call leaves the order open in which its arguments make nodes, or are drawn: argument_order.py SOURCE_ROOT
 
 C does not say in which order arguments are computed, and compilers differ. What rules of gradients make is
 numbered and named as it is made, so two arguments of one call that both make something give other bytes from
 another compiler, and a proof that does not know them. The names of gradient/rule.h that hold one argument after
-the other are macros and may be called so. The test sees a call where it stands. Results as TAP.
+the other are macros and may be called so. Likewise for what a test draws: with another compiler it would look at
+other problems. The test sees a call where it stands. Results as TAP.
 """
 import glob
 import os
@@ -16,7 +17,9 @@ from tap import Tap  # noqa: E402
 
 MAKES = re.compile(r"^(?:static )?(?:inline )?(?:psplit_i_)?ref (\w+)\(", re.M)
 HOLDS = re.compile(r"^#define (\w+)\(at, ", re.M)
+DRAWS = re.compile(r"\b(?:draw|below)\s*\(")
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
+STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
 WORDS = ("if", "for", "while", "switch", "return", "sizeof")
 
 
@@ -45,13 +48,15 @@ def open_calls(text, makes):
             yield text.count("\n", 0, match.start()) + 1, match[1]
 
 
+def read(path):
+    """The code of a file, line by line where it stands."""
+    with open(path) as file:
+        return STRING.sub('""', COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), file.read()))
+
+
 def main(root):
     tap = Tap()
-    texts = {}
-    for path in sorted(glob.glob(os.path.join(root, "gradient", "*.[ch]"))):
-        with open(path) as file:
-            texts[os.path.basename(path)] = COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]),
-                                                        file.read())
+    texts = {os.path.basename(path): read(path) for path in glob.glob(os.path.join(root, "gradient", "*.[ch]"))}
     holds = set(HOLDS.findall(texts["rule.h"]))
     names = holds.union(*(MAKES.findall(text) for text in texts.values()))
     makes = re.compile(r"\b(?:%s)\s*\(" % "|".join(sorted(names)))
@@ -60,7 +65,11 @@ def main(root):
            and list(open_calls(example, makes)) == [(1, "put")], "calls are seen where they stand", str(sorted(holds)))
     found = ["%s:%d: %s" % (name, line, call) for name, text in texts.items() for line, call in open_calls(text, makes)
              if call not in holds]
-    tap.none("no call makes two arguments in an order that is left open", found)
+    tap.none("no call makes two arguments in an order that is left open", sorted(found))
+    drawn = ["%s:%d: %s" % (os.path.relpath(path, root), line, call)
+             for path in sorted(glob.glob(os.path.join(root, "tests", "**", "*.[ch]"), recursive=True))
+             for line, call in open_calls(read(path), DRAWS)]
+    tap.none("no test draws two arguments in an order that is left open", drawn)
     return tap.end()
 
 
