@@ -7,6 +7,7 @@
 /* A tensor on its way between two stages. */
 typedef struct crossing {
   uint32_t from, to, tensor; /* id of its name */
+  uint32_t row;              /* of the table that lists it */
 } crossing;
 
 typedef struct crossings {
@@ -23,11 +24,16 @@ typedef struct checking {
   crossings sent, received, listed;
 } checking;
 
-static int by_stages_and_tensor(const void *a, const void *b) {
-  const crossing *x = a, *y = b;
+static int by_stages_and_tensor(const crossing *x, const crossing *y) {
   if (x->from != y->from) return x->from < y->from ? -1 : 1;
   if (x->to != y->to) return x->to < y->to ? -1 : 1;
   return x->tensor < y->tensor ? -1 : x->tensor > y->tensor;
+}
+
+static int compare(const void *a, const void *b) {
+  const crossing *x = a, *y = b;
+  const int order = by_stages_and_tensor(x, y);
+  return order ? order : x->row < y->row ? -1 : x->row > y->row;
 }
 
 static psplit_code add_names(psplit_i_intern *table, const char *const *names, uint32_t n,
@@ -52,10 +58,10 @@ static psplit_code make_room(checking *c) {
 }
 
 static psplit_code add_crossing(checking *c, crossings *to, uint32_t from, uint32_t target,
-                                const char *tensor) {
+                                const char *tensor, uint32_t row) {
   const uint32_t id = psplit_i_intern_add(&c->tensors, tensor);
   if (id == PSPLIT_NONE) return psplit_i_nomem(c->diag);
-  to->rows[to->n++] = (crossing){from, target, id};
+  to->rows[to->n++] = (crossing){from, target, id, row};
   return PSPLIT_OK;
 }
 
@@ -75,7 +81,7 @@ static psplit_code add_inputs(checking *c, uint32_t s) {
                            ", which is not before it",
                            s, row->tensor, row->from);
     } else {
-      code = add_crossing(c, &c->received, row->from, s, row->tensor);
+      code = add_crossing(c, &c->received, row->from, s, row->tensor, i);
     }
     if (code != PSPLIT_OK) return code;
   }
@@ -96,7 +102,7 @@ static psplit_code add_outputs(checking *c, uint32_t s) {
       c->is_given[id] = true;
     }
     for (uint32_t k = 0; k < row->n_to; k++)
-      PSPLIT_TRY(add_crossing(c, &c->sent, s, row->to[k], row->tensor));
+      PSPLIT_TRY(add_crossing(c, &c->sent, s, row->to[k], row->tensor, o));
   }
 out:
   return code;
@@ -116,8 +122,7 @@ static const crossing *find_missing(const crossings *a, const crossings *b) {
 static psplit_code compare_crossings(checking *c) {
   crossings *const lists[] = {&c->sent, &c->received, &c->listed};
   for (size_t l = 0; l < sizeof lists / sizeof *lists; l++)
-    if (lists[l]->n)
-      qsort(lists[l]->rows, lists[l]->n, sizeof *lists[l]->rows, by_stages_and_tensor);
+    if (lists[l]->n) qsort(lists[l]->rows, lists[l]->n, sizeof *lists[l]->rows, compare);
   const char *const *names = c->tensors.text;
   const crossing *one;
   if ((one = find_missing(&c->received, &c->sent)))
@@ -143,6 +148,17 @@ static psplit_code compare_crossings(checking *c) {
   return PSPLIT_OK;
 }
 
+/* The three lists are the same, row by row. */
+static psplit_code connect(const checking *c, psplit_i_arena *arena,
+                           const psplit_i_ports **out_ports) {
+  psplit_i_ports *ports = PSPLIT_NEW(arena, psplit_i_ports, c->listed.n);
+  if (!ports) return psplit_i_nomem(c->diag);
+  for (size_t i = 0; i < c->listed.n; i++)
+    ports[c->listed.rows[i].row] = (psplit_i_ports){c->sent.rows[i].row, c->received.rows[i].row};
+  *out_ports = ports;
+  return PSPLIT_OK;
+}
+
 static psplit_code check_all(checking *c) {
   psplit_code code;
   const psplit_i_manifest *m = c->m;
@@ -155,7 +171,7 @@ static psplit_code check_all(checking *c) {
   }
   for (uint32_t t = 0; t < m->n_transfers; t++)
     PSPLIT_TRY(add_crossing(c, &c->listed, m->transfers[t].from, m->transfers[t].to,
-                            m->transfers[t].tensor));
+                            m->transfers[t].tensor, t));
   PSPLIT_TRY(compare_crossings(c));
   for (uint32_t i = 0; i < c->outputs.n; i++)
     if (!c->is_given[i])
@@ -166,13 +182,15 @@ out:
 }
 
 psplit_code psplit_i_manifest_check(const char *directory, const psplit_i_manifest *manifest,
-                                    psplit_diag *diag) {
+                                    psplit_i_arena *arena, psplit_diag *diag,
+                                    const psplit_i_ports **out_ports) {
   checking c = {.m = manifest, .diag = diag};
   psplit_i_arena_init(&c.arena, 0);
   psplit_i_intern_init(&c.tensors);
   psplit_i_intern_init(&c.inputs);
   psplit_i_intern_init(&c.outputs);
-  const psplit_code code = check_all(&c);
+  psplit_code code = check_all(&c);
+  if (code == PSPLIT_OK) code = connect(&c, arena, out_ports);
   if (code == PSPLIT_INVALID) psplit_i_diag_context(diag, "%s/pipeline.json", directory);
   psplit_i_intern_fini(&c.outputs);
   psplit_i_intern_fini(&c.inputs);

@@ -259,12 +259,20 @@ PSPLIT_MUST_USE psplit_code psplit_i_manifest_read(const char *directory, uint64
                                                    psplit_i_arena *arena, psplit_diag *diag,
                                                    psplit_i_manifest *out_manifest);
 
+/* The rows that a transfer connects: an output of the stage that sends, and an input of the one
+ * that receives. */
+typedef struct psplit_i_ports {
+  uint32_t output, input;
+} psplit_i_ports;
+
 /* Checks for those who run or merge the stages that tables of different stages agree: what one
  * sends, another receives, and `transfers` lists it; what comes from the model or goes to it is an
  * input or output of it, and a stage gives each of its outputs. verify/ compares them with the
- * files and the model, too. O(n log n). Errors: INVALID, NOMEM. */
+ * files and the model, too. *out_ports [n_transfers] lives in `arena`. O(n log n). Errors: INVALID,
+ * NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_manifest_check(const char *directory,
                                                     const psplit_i_manifest *manifest,
-                                                    psplit_diag *diag);
+                                                    psplit_i_arena *arena, psplit_diag *diag,
+                                                    const psplit_i_ports **out_ports);
 
 #endif

@@ -25,6 +25,7 @@ typedef struct psplit_i_merge_stage {
   const psplit_i_graph *graph;
   uint32_t first;             /* number of its value 0 */
   psplit_i_field_spans ports; /* fields of its inputs and outputs */
+  uint32_t *offers;           /* of its inputs from stages: the row of the sender's outputs */
   uint8_t *gone; /* [n_nodes] removed: boundary nodes, and copies of nodes of earlier stages */
   psplit_i_weights weights; /* placement of its tensors' data */
 } psplit_i_merge_stage;

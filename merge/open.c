@@ -1,6 +1,5 @@
 /* Opens the stages and connects them by pipeline.json. Other tools may have changed the interior of
  * a stage; its inputs and outputs must still exist, with the same types. */
-#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -21,7 +20,8 @@ static psplit_code open_stage(psplit_i_merger *m, uint32_t s) {
   stage->graph = psplit_i_model_graph(stage->model);
   stage->first = m->n_values;
   stage->gone = PSPLIT_NEW(&m->arena, uint8_t, stage->graph->n_nodes);
-  if (!stage->gone) return psplit_i_nomem(m->diag);
+  stage->offers = PSPLIT_NEW(&m->arena, uint32_t, m->manifest.stages[s].n_inputs);
+  if (!stage->gone || !stage->offers) return psplit_i_nomem(m->diag);
   const psplit_code found =
     psplit_i_field_spans_init(stage->model, &m->arena, m->diag, &stage->ports);
   if (found != PSPLIT_OK) return found;
@@ -93,21 +93,11 @@ static psplit_code check_types(const psplit_i_merger *m, const char *tensor, uin
   return PSPLIT_OK;
 }
 
-static bool sends(const psplit_i_row *row, const char *tensor, uint32_t to) {
-  for (uint32_t k = 0; k < row->n_to; k++)
-    if (row->to[k] == to) return strcmp(row->tensor, tensor) == 0;
-  return false;
-}
-
-/* Joins input v of stage s, which the manifest's row describes, to what sends it. */
-static psplit_code join_received(psplit_i_merger *m, uint32_t s, uint32_t v,
-                                 const psplit_i_row *row) {
+/* Joins input v of stage s, which row i of the manifest describes, to what sends it. */
+static psplit_code join_received(psplit_i_merger *m, uint32_t s, uint32_t v, uint32_t i) {
   psplit_code code;
-  const psplit_i_manifest_stage *sender = &m->manifest.stages[row->from];
-  const psplit_i_row *offer = NULL; /* it is there: psplit_i_manifest_check */
-  for (uint32_t o = 0; o < sender->n_outputs && !offer; o++)
-    if (sends(&sender->outputs[o], row->tensor, s)) offer = &sender->outputs[o];
-  assert(offer);
+  const psplit_i_row *row = &m->manifest.stages[s].inputs[i];
+  const psplit_i_row *offer = &m->manifest.stages[row->from].outputs[m->stages[s].offers[i]];
   const psplit_i_merge_stage *from = &m->stages[row->from], *to = &m->stages[s];
   const uint32_t sent = find_output(from, offer->name); /* it is there: check_outputs */
   PSPLIT_TRY(check_types(m, row->tensor, row->from, from->graph->values[sent].declared_type, s,
@@ -141,7 +131,7 @@ static psplit_code join_inputs(psplit_i_merger *m, uint32_t s, const psplit_i_in
     if (row->from == PSPLIT_I_FROM_MODEL)
       join_given(m, s, v, row->tensor, inputs);
     else
-      PSPLIT_TRY(join_received(m, s, v, row));
+      PSPLIT_TRY(join_received(m, s, v, i));
   }
   for (uint32_t i = 0; i < stage->graph->n_inputs; i++) {
     const uint32_t v = stage->graph->inputs[i];
@@ -190,17 +180,20 @@ static psplit_code open_whole(psplit_i_merger *m) {
 psplit_code psplit_i_merge_open(psplit_i_merger *m) {
   psplit_code code;
   psplit_i_intern inputs;
+  const psplit_i_ports *ports;
   psplit_i_intern_init(&inputs);
   PSPLIT_TRY(psplit_i_manifest_read(m->directory, m->options->max_text_bytes, &m->arena, m->diag,
                                     &m->manifest));
   if (m->manifest.training)
     PSPLIT_FAIL(psplit_i_fail_about(m->diag, PSPLIT_UNSUPPORTED, PSPLIT_I_HELPS(EXPORT),
                                     "%s: the stages are for training", m->directory));
-  PSPLIT_TRY(psplit_i_manifest_check(m->directory, &m->manifest, m->diag));
+  PSPLIT_TRY(psplit_i_manifest_check(m->directory, &m->manifest, &m->arena, m->diag, &ports));
   PSPLIT_TRY(open_whole(m));
   m->stages = PSPLIT_NEW(&m->arena, psplit_i_merge_stage, m->manifest.n_stages);
   if (!m->stages) PSPLIT_FAIL(psplit_i_nomem(m->diag));
   for (uint32_t s = 0; s < m->manifest.n_stages; s++) PSPLIT_TRY(open_stage(m, s));
+  for (uint32_t t = 0; t < m->manifest.n_transfers; t++)
+    m->stages[m->manifest.transfers[t].to].offers[ports[t].input] = ports[t].output;
   m->same_as = psplit_i_arena_array(&m->arena, m->n_values, sizeof *m->same_as);
   m->names = PSPLIT_NEW(&m->arena, const char *, m->n_values);
   m->declared = PSPLIT_NEW(&m->arena, uint8_t, m->n_values);

@@ -44,30 +44,6 @@ static psplit_code find_model_outputs(psplit_i_pipe *p, psplit_diag *diag) {
   return PSPLIT_OK;
 }
 
-static uint32_t find_input(const psplit_i_manifest_stage *stage, const char *tensor,
-                           uint32_t from) {
-  for (uint32_t i = 0; i < stage->n_inputs; i++)
-    if (stage->inputs[i].from == from && strcmp(stage->inputs[i].tensor, tensor) == 0) return i;
-  return PSPLIT_NONE;
-}
-
-static uint32_t find_output(const psplit_i_manifest_stage *stage, const char *tensor, uint32_t to) {
-  for (uint32_t o = 0; o < stage->n_outputs; o++) {
-    const psplit_i_row *row = &stage->outputs[o];
-    if (strcmp(row->tensor, tensor) != 0) continue;
-    for (uint32_t i = 0; i < row->n_to; i++)
-      if (row->to[i] == to) return o;
-  }
-  return PSPLIT_NONE;
-}
-
-/* Both ports are there: psplit_i_manifest_check. */
-static transfer find_ports(const psplit_i_manifest *m, const psplit_i_manifest_transfer *row) {
-  return (transfer){row->tag, row->from, row->to,
-                    find_output(&m->stages[row->from], row->tensor, row->to),
-                    find_input(&m->stages[row->to], row->tensor, row->from)};
-}
-
 static int by_pair_and_tag(const void *a, const void *b) {
   const transfer *x = a, *y = b;
   if (x->from != y->from) return x->from < y->from ? -1 : 1;
@@ -75,7 +51,7 @@ static int by_pair_and_tag(const void *a, const void *b) {
   return x->tag < y->tag ? -1 : x->tag > y->tag;
 }
 
-static psplit_code make_links(psplit_i_pipe *p, psplit_diag *diag) {
+static psplit_code make_links(psplit_i_pipe *p, const psplit_i_ports *rows, psplit_diag *diag) {
   const psplit_i_manifest *m = &p->manifest;
   const size_t n = m->n_transfers;
   transfer *all = PSPLIT_NEW(&p->arena, transfer, n);
@@ -83,7 +59,9 @@ static psplit_code make_links(psplit_i_pipe *p, psplit_diag *diag) {
   /* Each stage may have two more, with the outside. */
   p->links = PSPLIT_NEW(&p->arena, psplit_i_pipe_link, n + 2 * (size_t)m->n_stages);
   if (!all || !ports || !p->links) return psplit_i_nomem(diag);
-  for (size_t i = 0; i < n; i++) all[i] = find_ports(m, &m->transfers[i]);
+  for (size_t i = 0; i < n; i++)
+    all[i] = (transfer){m->transfers[i].tag, m->transfers[i].from, m->transfers[i].to,
+                        rows[i].output, rows[i].input};
   if (n) qsort(all, n, sizeof *all, by_pair_and_tag);
   for (size_t i = 0; i < n; i++) {
     psplit_i_pipe_link *link = p->n_links ? &p->links[p->n_links - 1] : NULL;
@@ -125,15 +103,16 @@ static psplit_code find_replicas(psplit_i_pipe *pipe, psplit_diag *diag) {
 psplit_code psplit_i_pipe_read(const char *directory, uint64_t max_bytes, psplit_diag *diag,
                                psplit_i_pipe *out) {
   psplit_i_pipe pipe = {.directory = directory};
+  const psplit_i_ports *ports;
   psplit_code code;
   psplit_i_arena_init(&pipe.arena, 0);
   PSPLIT_TRY(psplit_i_manifest_read(directory, max_bytes, &pipe.arena, diag, &pipe.manifest));
-  PSPLIT_TRY(psplit_i_manifest_check(directory, &pipe.manifest, diag));
+  PSPLIT_TRY(psplit_i_manifest_check(directory, &pipe.manifest, &pipe.arena, diag, &ports));
   PSPLIT_TRY(find_replicas(&pipe, diag));
   PSPLIT_TRY(make_phase(&pipe, diag));
   PSPLIT_TRY(find_model_inputs(&pipe, diag));
   PSPLIT_TRY(find_model_outputs(&pipe, diag));
-  PSPLIT_TRY(make_links(&pipe, diag));
+  PSPLIT_TRY(make_links(&pipe, ports, diag));
   PSPLIT_TRY(psplit_i_pipe_make_ends(&pipe, diag));
 out:
   if (code == PSPLIT_OK)
