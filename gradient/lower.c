@@ -18,7 +18,6 @@ enum { MOST_XS = 4096, MOST_NODES = 1 << 20 };
 
 /* One Gradient node. */
 typedef struct lowering {
-  const psplit_model *model;
   const psplit_i_graph *graph;
   psplit_i_shapes *shapes;
   psplit_i_backward b;
@@ -156,8 +155,7 @@ static void put_shapes(const psplit_i_backward *b, psplit_i_text *out) {
 static psplit_code lower(const psplit_model *model, uint32_t place, psplit_diag *diag,
                          psplit_model **out) {
   psplit_code code;
-  lowering l = {.model = model,
-                .graph = psplit_i_model_graph(model),
+  lowering l = {.graph = psplit_i_model_graph(model),
                 .place = place,
                 .node = &psplit_i_model_graph(model)->nodes[place],
                 .diag = diag};

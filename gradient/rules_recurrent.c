@@ -27,7 +27,6 @@ typedef struct direction {
   ref g_last;         /* [N, H]: that at the last state */
   ref h0;             /* [N, H] */
   bool reversed;
-  int64_t index;
 } direction;
 
 /* What a direction gives. */
@@ -298,7 +297,7 @@ static ref initial(const recurrence *c, uint32_t i, int64_t index) {
 
 static direction enter(const recurrence *c, int64_t index) {
   psplit_i_at *at = c->at;
-  direction d = {.index = index, .reversed = c->backwards_only || index == 1};
+  direction d = {.reversed = c->backwards_only || index == 1};
   d.after = pick(at, c->y, index, 1);
   d.g = pick(at, psplit_i_gradient_at(at, 0), index, 1);
   d.x = c->x;

@@ -32,8 +32,8 @@ enum {
 
 typedef struct frame {
   const psplit_i_message_rule *rule;
-  uint64_t file_start, file_end; /* of the content */
-  size_t length_at;              /* where the skeleton holds its length */
+  uint64_t file_end; /* of the content */
+  size_t length_at;  /* where the skeleton holds its length */
   unsigned length_width;
   uint32_t seen; /* singular message fields met, by number */
   bool has_view;
@@ -160,7 +160,6 @@ static psplit_code open_message(scanner *s, const psplit_i_message_rule *rule,
   const unsigned width = length_width > WIDEST_LENGTH ? WIDEST_LENGTH : length_width;
   PSPLIT_TRY(reserve(s, width));
   s->stack[s->depth++] = (frame){.rule = rule,
-                                 .file_start = s->position,
                                  .file_end = s->position + content_bytes,
                                  .length_at = s->out->n_bytes,
                                  .length_width = width,

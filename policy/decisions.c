@@ -79,7 +79,7 @@ psplit_code psplit_i_decide(psplit_i_decider *d, const psplit_i_policy_network *
   if (keep && !reserve(keep, n_items)) return PSPLIT_NOMEM;
   psplit_i_stages_clear(&d->stages);
   memcpy(memory, d->encoding.start, sizeof memory);
-  double entropy = 0, log_chance = 0;
+  double entropy = 0;
   bool valid = true;
   for (uint32_t at = 0; at < n_items; at++) {
     const uint32_t i = v->order[at];
@@ -94,10 +94,7 @@ psplit_code psplit_i_decide(psplit_i_decider *d, const psplit_i_policy_network *
       if (stream || keep) entropy += (double)psplit_i_softmax(logit, n);
       if (label) chosen = labelled(d, n, label[i]);
       if (stream) chosen = drawn(logit, n, psplit_i_random_uniform(stream, at));
-      if (stream || keep) {
-        chance = logit[chosen];
-        log_chance += psplit_i_policy_log((double)chance > 1e-30 ? (double)chance : 1e-30);
-      }
+      if (stream || keep) chance = logit[chosen];
     }
     valid &= d->candidate[chosen].fits;
     if (keep && !note(keep, at, d->x, n, chosen, chance)) return PSPLIT_NOMEM;
@@ -111,7 +108,6 @@ psplit_code psplit_i_decide(psplit_i_decider *d, const psplit_i_policy_network *
     keep->valid = valid;
     keep->value = d->stages.most;
     keep->entropy = n_items ? entropy / n_items : 0;
-    keep->log_chance = log_chance;
   }
   return PSPLIT_OK;
 }

@@ -15,7 +15,6 @@ typedef struct psplit_i_rollout {
   psplit_i_real *chance; /* [n] with which it was chosen */
   bool valid;            /* every choice was within memory */
   int64_t value;         /* the largest load in the end */
-  double log_chance;     /* sum */
   double entropy;        /* mean over decisions */
 } psplit_i_rollout;
 

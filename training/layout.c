@@ -223,14 +223,13 @@ static psplit_code make_updates(psplit_i_layout *layout, psplit_diag *diag) {
   choose_owners(layout);
   for (uint32_t s = 0; s < layout->forward->plan->n_stages; s++) {
     psplit_i_training_stage *stage = &layout->stages[s];
-    uint32_t *updated = psplit_i_arena_array(&layout->arena, n, sizeof *updated);
+    uint32_t n_updated = 0, *updated = psplit_i_arena_array(&layout->arena, n, sizeof *updated);
     if (!updated) PSPLIT_FAIL(psplit_i_nomem(diag));
     for (uint32_t t = 0; t < n; t++)
-      if (layout->owner[t] == s) updated[stage->n_updated++] = t;
-    stage->updated = updated;
+      if (layout->owner[t] == s) updated[n_updated++] = t;
     const psplit_i_update_request request = {training->gradient, training->optimizer, updated,
-                                             stage->n_updated};
-    if (training->optimizer && stage->n_updated)
+                                             n_updated};
+    if (training->optimizer && n_updated)
       PSPLIT_TRY(psplit_i_gradient_update(&request, &layout->arena, diag, &stage->update,
                                           &stage->update_ports));
   }

@@ -104,8 +104,6 @@ typedef struct psplit_i_training_stage {
   uint32_t n_states;
   const uint32_t *owned; /* trainables whose initial values it contains, ascending */
   uint32_t n_owned;
-  const uint32_t *updated; /* trainables whose gradients it is the first to compute, ascending */
-  uint32_t n_updated;
   psplit_i_text update; /* stageI.update.onnx */
   psplit_i_update_ports update_ports;
 } psplit_i_training_stage;

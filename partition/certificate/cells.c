@@ -118,11 +118,11 @@ static int64_t time_of(const psplit_i_cells *c, const uint64_t *set, bool inside
   return sum;
 }
 
-static uint64_t bytes_of(const psplit_i_cells *c, const uint64_t *set, bool inside) {
+/* Memory of the clusters that are not in the set. */
+static uint64_t bytes_outside(const psplit_i_cells *c, const uint64_t *set) {
   uint64_t sum = 0;
   for (uint32_t i = 0; i < c->n; i++)
-    if (psplit_i_holds(set, i) == inside)
-      sum += c->instance->weight_bytes[i] + c->instance->act_bytes[i];
+    if (!psplit_i_holds(set, i)) sum += c->instance->weight_bytes[i] + c->instance->act_bytes[i];
   return sum;
 }
 
@@ -157,8 +157,7 @@ static psplit_code describe(psplit_i_cells *c, psplit_i_cell *cell) {
     cell->most[2 * t] = time_of(c, cell->in, true, t);
     cell->most[2 * t + 1] = time_of(c, cell->out, false, t);
   }
-  cell->in_bytes = bytes_of(c, cell->in, true);
-  cell->most_bytes = bytes_of(c, cell->out, false);
+  cell->most_bytes = bytes_outside(c, cell->out);
   return PSPLIT_OK;
 }
 

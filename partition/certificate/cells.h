@@ -27,11 +27,11 @@ typedef struct psplit_i_path {
 } psplit_i_path;
 
 typedef struct psplit_i_cell {
-  uint64_t *in, *out; /* bitsets of clusters: in every downset of the cell; in none of them */
-  int64_t low, high;  /* interval of the weights (min_time) of its downsets */
-  uint32_t n_free;    /* clusters that are neither in nor out; 0: the cell is one downset */
-  int64_t *most;      /* [2 * n_types] time of all clusters that are in; of all that are not out */
-  uint64_t in_bytes, most_bytes; /* memory of the same clusters */
+  uint64_t *in, *out;  /* bitsets of clusters: in every downset of the cell; in none of them */
+  int64_t low, high;   /* interval of the weights (min_time) of its downsets */
+  uint32_t n_free;     /* clusters that are neither in nor out; 0: the cell is one downset */
+  int64_t *most;       /* [2 * n_types] time of all clusters that are in; of all that are not out */
+  uint64_t most_bytes; /* memory of all clusters that are not out */
   /* Nets that certainly cross: [n_ahead] with the producer in and a consumer out, [n_behind] with
    * the producer out and a consumer in. */
   uint32_t *ahead, *behind, n_ahead, n_behind;

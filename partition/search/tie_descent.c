@@ -15,7 +15,6 @@
 
 typedef struct descent {
   const psplit_i_instance *instance;
-  const psplit_i_automaton *automaton;
   psplit_i_assignment *assignment;
   const psplit_i_tie_descent_options *options;
   int64_t *w, *recv, *send; /* [n_stages] */
@@ -181,8 +180,7 @@ psplit_code psplit_i_descend_ties(const psplit_i_instance *instance,
                                   const psplit_i_automaton *automaton,
                                   const psplit_i_tie_descent_options *options,
                                   psplit_i_assignment *assignment) {
-  descent l = {
-    .instance = instance, .automaton = automaton, .assignment = assignment, .options = options};
+  descent l = {.instance = instance, .assignment = assignment, .options = options};
   const uint32_t n_stages = instance->n_stages;
   if (!psplit_i_takes(PSPLIT_I_RULE_TIES, automaton->features)) return PSPLIT_OK;
   psplit_i_arena arena;

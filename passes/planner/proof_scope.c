@@ -9,7 +9,6 @@
 
 typedef struct question {
   const psplit_planner *planner;
-  const psplit_plan *plan;
   int64_t bound_ns;
   psplit_i_bound_of of;
 } question;
@@ -60,7 +59,7 @@ static const restriction RESTRICTIONS[] = {
 psplit_code psplit_i_plan_proof_scope(psplit_planner *planner, psplit_plan *plan,
                                       psplit_i_bound_of of, psplit_diag *diag) {
   const int64_t bound_ns = plan->proved_optimal ? plan->value_ns : plan->lower_bound_ns;
-  const question q = {planner, plan, bound_ns, of};
+  const question q = {planner, bound_ns, of};
   psplit_i_text words = {0}, line = {0};
   plan->bound_scope = plan->proof_scope = NULL;
   if (!plan->proved_optimal && plan->lower_bound_ns <= 0) return PSPLIT_OK;

@@ -14,9 +14,8 @@ typedef struct segment {
 
 struct psplit_i_shared {
   MPI_Comm host;
-  MPI_Win window; /* MPI_WIN_NULL: nothing is shared */
-  uint32_t n_ranks;
-  segment segments[]; /* [n_ranks] */
+  MPI_Win window;     /* MPI_WIN_NULL: nothing is shared */
+  segment segments[]; /* by rank */
 };
 
 /* The segments of the n ranks of this host, by their ranks among all; false where one cannot be
@@ -45,7 +44,6 @@ psplit_code psplit_i_shared_create(uint32_t n_ranks, uint64_t n_bytes, psplit_di
   void *base;
   int n, good;
   if (!shared) return psplit_i_nomem(diag);
-  shared->n_ranks = n_ranks;
   shared->window = MPI_WIN_NULL;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &shared->host);
   MPI_Comm_set_errhandler(shared->host, MPI_ERRORS_RETURN);
