@@ -9,7 +9,7 @@
 
 enum { MOST_STAGES = 1024, MOST_SAMPLES = 65536 };
 
-psplit_code psplit_i_batch_check(const psplit_policy_batch *b, psplit_diag *diag) {
+static psplit_code check_batch(const psplit_policy_batch *b, psplit_diag *diag) {
   if (b->n_stages == 0 || b->n_stages > MOST_STAGES || b->n_samples == 0 ||
       b->n_samples > MOST_SAMPLES || b->fixed_ns < 0 || !b->forward_ns ||
       (b->weights_ns && !b->backward_ns))
@@ -83,7 +83,7 @@ psplit_code psplit_policy_choose(const psplit_policy *policy, const psplit_polic
   psplit_i_real logit[PSPLIT_I_MOST_SCHEDULES];
   uint32_t chosen = 0, best = 0;
   int64_t ns = 0;
-  psplit_code code = psplit_i_batch_check(batch, diag);
+  psplit_code code = check_batch(batch, diag);
   if (code != PSPLIT_OK) return code;
   psplit_i_schedules *s = malloc(sizeof *s);
   if (!s) return psplit_i_nomem(diag);

@@ -5,9 +5,6 @@
 #include "base.h"
 #include "schedules.h"
 
-/* Errors: USAGE. O(stages). */
-PSPLIT_MUST_USE psplit_code psplit_i_batch_check(const psplit_policy_batch *batch,
-                                                 psplit_diag *diag);
 /* What the batch takes in a schedule. Errors: LIMIT, NOMEM. O(stages * micro-batches). */
 PSPLIT_MUST_USE psplit_code psplit_i_batch_simulate(const psplit_policy_batch *batch,
                                                     psplit_schedule_kind kind,

@@ -24,7 +24,7 @@ typedef struct psplit_i_schedules {
 uint32_t psplit_i_schedule_in_flight(psplit_schedule_kind kind, uint32_t n_stages, uint32_t stage,
                                      uint32_t n_micro_batches);
 /* Lists what divides the samples evenly and fits into memory; if nothing fits, all. The batch is
- * one that psplit_i_batch_check takes. O(stages * schedules). */
+ * one that psplit_policy_choose takes. O(stages * schedules). */
 void psplit_i_schedules_list(const psplit_policy_batch *batch, psplit_i_schedules *out);
 /* out_logit[n]; keeps in `hidden` what the gradient needs. */
 void psplit_i_schedules_score(const psplit_i_policy_network *network, psplit_i_schedules *schedules,

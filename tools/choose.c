@@ -28,7 +28,15 @@ static const char *name_of(psplit_schedule_kind kind) {
                                                : "stream";
 }
 
-psplit_code choose_print(const choose_options *options, const psplit_policy *policy,
+/* A unit of time: what reports call it (" s"), and how many ticks it has. */
+typedef struct choose_unit {
+  double ticks;
+  const char *name;
+} choose_unit;
+
+/* The line, or with `json` an object, for stages whose times are in ticks. The batch's samples and
+ * fixed time are those of the options. */
+static psplit_code print(const choose_options *options, const psplit_policy *policy,
                          const psplit_policy_batch *given, choose_unit unit, bool json, FILE *out,
                          psplit_diag *diag) {
   psplit_policy_batch batch = *given;
@@ -111,8 +119,7 @@ psplit_code choose_print_problem(const choose_options *options, const psplit_pol
                                        .backward_ns = trains ? a.backward : NULL,
                                        .activation_bytes = a.bytes,
                                        .room_bytes = a.room};
-    code =
-      choose_print(options, policy, &batch, (choose_unit){p->ticks_per_unit, ""}, json, out, diag);
+    code = print(options, policy, &batch, (choose_unit){p->ticks_per_unit, ""}, json, out, diag);
   }
   arrays_fini(&a);
   return code;
@@ -164,7 +171,7 @@ psplit_code choose_print_plan(const choose_options *options, const psplit_policy
                                      .room_bytes = a.room};
   if (code == PSPLIT_OK) fputs("\n", out);
   if (code == PSPLIT_OK)
-    code = choose_print(options, policy, &batch, (choose_unit){1e9, " s"}, false, out, diag);
+    code = print(options, policy, &batch, (choose_unit){1e9, " s"}, false, out, diag);
   psplit_devices_destroy(preset);
   arrays_fini(&a);
   return code;

@@ -24,18 +24,8 @@ typedef struct choose_options {
 /* Takes the option's argument; false after an error line. */
 bool choose_parse(const cli *program, const char *text, choose_options *out);
 
-/* A unit of time: what reports call it (" s"), and how many ticks it has. */
-typedef struct choose_unit {
-  double ticks;
-  const char *name;
-} choose_unit;
-
-/* The line, or with `json` an object, for stages whose times are in ticks. The batch's samples and
- * fixed time are those of the options. Errors: those of psplit_policy_choose. */
-PSPLIT_MUST_USE psplit_code choose_print(const choose_options *options, const psplit_policy *policy,
-                                         const psplit_policy_batch *batch, choose_unit unit,
-                                         bool json, FILE *out, psplit_diag *diag);
-/* The line for the split of a problem, whose empty stages count for nothing. */
+/* The line, or with `json` an object, for the split of a problem, whose empty stages count for
+ * nothing. Errors: those of psplit_policy_choose. */
 PSPLIT_MUST_USE psplit_code choose_print_problem(const choose_options *options,
                                                  const psplit_policy *policy,
                                                  const psplit_problem *problem,

@@ -79,8 +79,9 @@ static bool take_option(const cli *program, training_options *o, int id, const c
   }
 }
 
-bool training_option(const cli *program, training_options *o, int id, const char *argument,
-                     bool *out_taken) {
+/* Takes one of these options; *out_taken: whether `id` is one. */
+static bool training_option(const cli *program, training_options *o, int id, const char *argument,
+                            bool *out_taken) {
   const bool good = take_option(program, o, id, argument, out_taken);
   const bool alone = id == TRAINING || id == TRAINING_LOWER || id == TRAINING_INFO;
   if (*out_taken && !alone && !o->given) o->given = cli_option_name(program, id);

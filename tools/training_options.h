@@ -75,9 +75,6 @@ typedef struct training_options {
 } training_options;
 
 void training_options_init(training_options *options);
-/* Takes one of these options; *out_taken: whether `id` is one. False after an error line. */
-bool training_option(const cli *program, training_options *options, int id, const char *argument,
-                     bool *out_taken);
 /* Takes one of these, or of plan_options.h. False after an error line, or where `id` is neither. */
 bool plan_or_training_option(const cli *program, training_options *options, plan_options *plan,
                              int id, char *argument);

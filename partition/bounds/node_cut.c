@@ -97,18 +97,6 @@ static int compare_lone_loads(const void *a, const void *b) {
   return x->cluster < y->cluster ? -1 : x->cluster > y->cluster;
 }
 
-void psplit_i_lone_loads(const psplit_i_instance *instance, const psplit_i_automaton *automaton,
-                         const int64_t *send, const int64_t *recv, const int64_t *least,
-                         int64_t messages, psplit_i_lone_load *out) {
-  for (uint32_t i = 0; i < instance->n; i++) {
-    int64_t alone = automaton->min_time[i] + messages;
-    for (uint32_t l = instance->inc_off[i]; l < instance->inc_off[i + 1]; l++)
-      alone += (instance->inc[l] & 1 ? send : recv)[instance->inc[l] >> 1];
-    out[i] = (psplit_i_lone_load){alone < least[i] ? alone : least[i], i};
-  }
-  qsort(out, instance->n, sizeof *out, compare_lone_loads);
-}
-
 bool psplit_i_least_costs(const psplit_i_instance *instance, const psplit_i_automaton *m,
                           int64_t *send, int64_t *recv, int64_t *least) {
   bool any = false;
@@ -132,6 +120,19 @@ bool psplit_i_least_costs(const psplit_i_instance *instance, const psplit_i_auto
   return any;
 }
 
+/* out->lone, with `messages` for each cluster; the other fields of *out are there.
+ * O(n log n + pins). */
+static void list_lone_loads(const psplit_i_instance *instance, const psplit_i_automaton *automaton,
+                            int64_t messages, psplit_i_cut_start *out) {
+  for (uint32_t i = 0; i < instance->n; i++) {
+    int64_t alone = automaton->min_time[i] + messages;
+    for (uint32_t l = instance->inc_off[i]; l < instance->inc_off[i + 1]; l++)
+      alone += (instance->inc[l] & 1 ? out->send : out->recv)[instance->inc[l] >> 1];
+    out->lone[i] = (psplit_i_lone_load){alone < out->least[i] ? alone : out->least[i], i};
+  }
+  qsort(out->lone, instance->n, sizeof *out->lone, compare_lone_loads);
+}
+
 psplit_code psplit_i_cut_start_init(const psplit_i_instance *instance,
                                     const psplit_i_automaton *automaton, int64_t messages,
                                     psplit_i_arena *arena, psplit_i_cut_start *out, bool *out_any) {
@@ -143,8 +144,7 @@ psplit_code psplit_i_cut_start_init(const psplit_i_instance *instance,
   if (!out->send || !out->recv || !out->least || !out->lone || !out->all) return PSPLIT_NOMEM;
   for (uint32_t i = 0; i < instance->n; i++) out->all[i] = i;
   *out_any = psplit_i_least_costs(instance, automaton, out->send, out->recv, out->least);
-  if (*out_any)
-    psplit_i_lone_loads(instance, automaton, out->send, out->recv, out->least, messages, out->lone);
+  if (*out_any) list_lone_loads(instance, automaton, messages, out);
   return PSPLIT_OK;
 }
 

@@ -25,12 +25,6 @@ typedef struct psplit_i_lone_load {
   uint32_t cluster;
 } psplit_i_lone_load;
 
-/* out[n]: of all clusters, the largest first, with `messages` (ns) for each; send, recv and least
- * are those of psplit_i_least_costs. O(n log n + pins). */
-void psplit_i_lone_loads(const psplit_i_instance *instance, const psplit_i_automaton *automaton,
-                         const int64_t *send, const int64_t *recv, const int64_t *least,
-                         int64_t messages, psplit_i_lone_load *out);
-
 /* What minimum cuts around single clusters start from. */
 typedef struct psplit_i_cut_start {
   int64_t *send, *recv, *least; /* psplit_i_least_costs */
@@ -38,8 +32,9 @@ typedef struct psplit_i_cut_start {
   uint32_t *all;                /* [n] all clusters, as their own numbers */
 } psplit_i_cut_start;
 
-/* Fills *out, in the arena, with `messages` as of psplit_i_lone_loads. *out_any: some type pays for
- * transfers; otherwise there is nothing to cut, and loads are not listed. Errors: NOMEM. */
+/* Fills *out, in the arena; a cluster alone takes `messages` (ns) more. *out_any: some type pays
+ * for transfers; otherwise there is nothing to cut, and loads are not listed. Errors: NOMEM.
+ * O(types * (n + pins) + n log n). */
 PSPLIT_MUST_USE psplit_code psplit_i_cut_start_init(const psplit_i_instance *instance,
                                                     const psplit_i_automaton *automaton,
                                                     int64_t messages, psplit_i_arena *arena,

@@ -288,8 +288,8 @@ out:
   return code;
 }
 
-psplit_i_instance psplit_i_equal_branches_order(const psplit_i_equal_branches *branches,
-                                                const psplit_i_instance *instance) {
+static psplit_i_instance with_edges(const psplit_i_equal_branches *branches,
+                                    const psplit_i_instance *instance) {
   psplit_i_instance ordered = *instance;
   ordered.succ_off = branches->succ_off;
   ordered.succ = branches->succ;
@@ -311,6 +311,6 @@ psplit_code psplit_i_equal_branches_apply(const psplit_i_instance *instance,
     const psplit_code code = psplit_i_equal_branches_make(instance, budget, arena, io_known);
     if (code != PSPLIT_OK) return code;
   }
-  if (io_known->n_edges > 0) *out = psplit_i_equal_branches_order(io_known, instance);
+  if (io_known->n_edges > 0) *out = with_edges(io_known, instance);
   return PSPLIT_OK;
 }

@@ -20,12 +20,9 @@ PSPLIT_MUST_USE psplit_code psplit_i_equal_branches_make(const psplit_i_instance
                                                          psplit_i_budget *budget,
                                                          psplit_i_arena *arena,
                                                          psplit_i_equal_branches *out);
-/* The instance with these edges; it owns nothing. */
-psplit_i_instance psplit_i_equal_branches_order(const psplit_i_equal_branches *branches,
-                                                const psplit_i_instance *instance);
-/* The same for a run of the exact program: *out is `instance` as it is where that has many
- * clusters, or no rule lets equal branches be in order. *io_known: what was found before, or 0.
- * Errors: NOMEM. */
+/* For a run of the exact program: *out is the instance with these edges, which owns nothing, or
+ * `instance` as it is where that has many clusters, or no rule lets equal branches be in order.
+ * *io_known: what was found before, or 0. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_equal_branches_apply(
   const psplit_i_instance *instance, const psplit_i_automaton *automaton, psplit_i_budget *budget,
   psplit_i_arena *arena, psplit_i_equal_branches *io_known, psplit_i_instance *out);

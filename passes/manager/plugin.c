@@ -41,8 +41,7 @@ const psplit_i_pass *psplit_i_plugins_pass(const psplit_plugins *plugins, size_t
   return plugins && index < plugins->passes.n ? plugins->passes.items[index] : NULL;
 }
 
-const psplit_i_pass *psplit_i_plugins_find(const psplit_plugins *plugins, const char *name,
-                                           size_t n) {
+static const psplit_i_pass *find_loaded(const psplit_plugins *plugins, const char *name, size_t n) {
   const psplit_i_pass *pass;
   for (size_t i = 0; (pass = psplit_i_plugins_pass(plugins, i)); i++)
     if (strlen(pass->name) == n && memcmp(pass->name, name, n) == 0) return pass;
@@ -198,5 +197,5 @@ const psplit_i_pass *psplit_i_pass_find(const psplit_plugins *plugins, const cha
   for (size_t p = 0; p < psplit_i_n_passes; p++)
     if (strlen(psplit_i_passes[p]->name) == n && memcmp(psplit_i_passes[p]->name, name, n) == 0)
       return psplit_i_passes[p];
-  return psplit_i_plugins_find(plugins, name, n);
+  return find_loaded(plugins, name, n);
 }

@@ -7,10 +7,7 @@
 
 #include "pass.h"
 
-/* A pass of the set by name, or NULL; `plugins` may be NULL. */
-const psplit_i_pass *psplit_i_plugins_find(const psplit_plugins *plugins, const char *name,
-                                           size_t n);
-/* The index-th pass, in the order of loading, or NULL past the last. */
+/* The index-th pass, in the order of loading, or NULL past the last; `plugins` may be NULL. */
 const psplit_i_pass *psplit_i_plugins_pass(const psplit_plugins *plugins, size_t index);
 
 /* Runs a pass of a plugin and checks what it left. Errors: PLUGIN, with the pass's name. */

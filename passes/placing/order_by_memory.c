@@ -35,7 +35,8 @@ static seat *sorted_devices(psplit_planner *planner) {
   return devices;
 }
 
-psplit_code psplit_i_order_by_memory(psplit_planner *planner, psplit_diag *diag, uint32_t **out) {
+/* A device with enough memory for each stage of the plan; NULL: there is no such order. */
+static psplit_code find_order(psplit_planner *planner, psplit_diag *diag, uint32_t **out) {
   const uint32_t n = planner->options.n_stages;
   seat *stages = psplit_i_arena_array(&planner->scratch, n, sizeof *stages);
   const seat *devices = sorted_devices(planner);
@@ -60,7 +61,7 @@ psplit_code psplit_i_fit_by_memory(psplit_planner *planner, bool reorder, bool *
   *out_order = NULL;
   *out_fits = psplit_i_plan_fits(planner);
   if (*out_fits || !reorder || !planner->order_chosen) return PSPLIT_OK;
-  return psplit_i_order_by_memory(planner, diag, out_order);
+  return find_order(planner, diag, out_order);
 }
 
 psplit_code psplit_i_roomiest_devices(psplit_planner *planner, psplit_diag *diag, uint32_t **out) {

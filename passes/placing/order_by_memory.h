@@ -4,13 +4,10 @@
 
 #include "planner.h"
 
-/* Finds a device with enough memory for each stage of the planner's plan, where the order of
- * devices is free to choose. order[n_stages] contains positions in the given order, in the
- * planner's arena. *out is NULL if there is no such assignment. Errors: NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_order_by_memory(psplit_planner *planner, psplit_diag *diag,
-                                                     uint32_t **out);
 /* Whether the plan fits the devices in their current order. If not, with `reorder` and an order
- * that is free to choose, *out_order is as above; else NULL. Errors: NOMEM. */
+ * that is free to choose, out_order[n_stages] gets for each stage a device with enough memory, as
+ * positions in the given order, in the planner's arena. *out_order is NULL if there is no such
+ * assignment, or none was looked for. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_fit_by_memory(psplit_planner *planner, bool reorder,
                                                    bool *out_fits, uint32_t **out_order,
                                                    psplit_diag *diag);

@@ -15,7 +15,8 @@ bool psplit_i_layouts_counts(const psplit_i_layouts *layouts, uint32_t node) {
   return psplit_i_node_runs(layouts->planner->node_flags[node]);
 }
 
-bool psplit_i_layouts_suits(const psplit_planner *planner, uint32_t value) {
+/* Whether a value can be blocked: an image of floats with a multiple of the block's channels. */
+static bool suits(const psplit_planner *planner, uint32_t value) {
   const psplit_i_vtype *type = psplit_i_shapes_type(planner->shapes, value);
   int64_t channels;
   return type->kind == PSPLIT_TYPE_TENSOR && type->elem == FLOAT && type->rank == IMAGE_RANK &&
@@ -71,7 +72,7 @@ static bool works_blocked(const psplit_i_layouts *l, uint32_t n) {
   const psplit_i_node *node = &l->planner->graph->nodes[n];
   if (!psplit_i_layouts_counts(l, n) || !node->n_outputs || node->outputs[0] == PSPLIT_NONE)
     return false;
-  if (!psplit_i_layouts_suits(l->planner, node->outputs[0])) return false;
+  if (!suits(l->planner, node->outputs[0])) return false;
   if (l->planner->node_layout[n] == PSPLIT_I_LAYOUT_PLAIN) return false;
   if (psplit_i_node_has(node, PSPLIT_I_OP_BLOCKED)) return true;
   return psplit_i_node_has(node, PSPLIT_I_OP_KEEPS_BLOCKS) && may_keep(l, n);

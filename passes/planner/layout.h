@@ -34,8 +34,6 @@ void psplit_i_layouts_fini(psplit_i_layouts *layouts);
 
 /* Whether the node counts, that is, whether it is neither dead nor folded. */
 bool psplit_i_layouts_counts(const psplit_i_layouts *layouts, uint32_t node);
-/* Whether a value can be blocked: an image of floats with a multiple of the block's channels. */
-bool psplit_i_layouts_suits(const psplit_planner *planner, uint32_t value);
 
 /* Layout prices of cuts, as nets of a bare problem: a stage with one of the readers but without the
  * maker takes recv_ns more, and the maker's stage takes send_ns more for each such stage. These are

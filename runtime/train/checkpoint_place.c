@@ -98,8 +98,9 @@ static psplit_code lacks(psplit_diag *diag, const char *path) {
   return psplit_i_fail(diag, PSPLIT_IO, "%s: cannot be opened: %s", path, strerror(errno));
 }
 
-psplit_code psplit_i_checkpoint_step_in(int fd, psplit_diag *diag, bool *out_found,
-                                        uint64_t *out_step) {
+/* The step in the training.json below `fd`, an open directory's descriptor; *out_found is false
+ * where there is none, or it is cut short. Errors: NOMEM. */
+static psplit_code step_in(int fd, psplit_diag *diag, bool *out_found, uint64_t *out_step) {
   enum { MOST_BYTES = 64 << 20 };
   psplit_i_json_reader reader = {0};
   struct stat status;
@@ -159,7 +160,7 @@ psplit_code psplit_i_checkpoint_find_hidden(const psplit_i_checkpoint_place *pla
     if (fd < 0) break;
     if (path.failed) code = psplit_i_nomem(diag);
     if (code == PSPLIT_OK && (!idle || flock(fd, LOCK_EX | LOCK_NB) == 0))
-      code = psplit_i_checkpoint_step_in(fd, diag, &found, &step);
+      code = step_in(fd, diag, &found, &step);
     if (code != PSPLIT_OK || !found || (best && step <= best_step)) {
       close(fd);
       continue;

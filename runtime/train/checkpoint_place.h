@@ -39,9 +39,4 @@ bool psplit_i_checkpoint_is_about(const psplit_i_checkpoint_place *place);
 /* Removes hidden directories that nobody locks, as far as that goes. */
 void psplit_i_checkpoint_remove_stale(const psplit_i_checkpoint_place *place);
 
-/* The step in the training.json below `fd`, an open directory's descriptor; *out_found is false
- * where there is none, or it is cut short. Errors: NOMEM. */
-PSPLIT_MUST_USE psplit_code psplit_i_checkpoint_step_in(int fd, psplit_diag *diag, bool *out_found,
-                                                        uint64_t *out_step);
-
 #endif
