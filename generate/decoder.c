@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "feed_check.h"
 #include "name_list.h"
 #include "state_names.h"
 

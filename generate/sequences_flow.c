@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "arrays.h"
 #include "sequences_inside.h"
 #include "step_input.h"
 

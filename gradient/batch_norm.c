@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "moved_constants.h"
-#include "onnx_fields.h"
 #include "proto_text.h"
 
 enum { FIRST_OPSET_WITH_MODE = 14, N_OUTPUTS = 3 };

@@ -5,7 +5,6 @@
 #include "fields.h"
 #include "merge.h"
 #include "proto_text.h"
-#include "verify.h"
 
 /* Where a name stands first: its stage and its field there. */
 typedef struct first_place {

@@ -7,7 +7,6 @@
 #include "exact.h"
 #include "node_cut.h"
 #include "reductions.h"
-#include "result.h"
 
 typedef struct any_route {
   const psplit_problem *problem; /* with devices that are alike as one */

@@ -7,7 +7,6 @@
 
 #include "gradient.h"
 #include "onnx.pb-c.h"
-#include "operator.h"
 
 enum { FLOAT = 1 }; /* of TensorProto.DataType */
 

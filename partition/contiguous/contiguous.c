@@ -15,7 +15,6 @@
  * theorems. */
 #include <math.h>
 
-#include "assignment.h"
 #include "baselines.h"
 #include "budget.h"
 #include "check_merged.h"

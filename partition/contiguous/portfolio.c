@@ -9,7 +9,6 @@
 #include "heavy_nodes.h"
 #include "multilevel.h"
 #include "nested.h"
-#include "pair_links.h"
 #include "problem.h"
 #include "proposals.h"
 #include "result.h"

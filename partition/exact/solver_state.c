@@ -10,7 +10,6 @@
 #include "label_annealing.h"
 #include "local_search.h"
 #include "nested.h"
-#include "pair_links.h"
 #include "problem.h"
 #include "recombine.h"
 #include "reductions.h"

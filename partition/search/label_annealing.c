@@ -11,7 +11,6 @@
 #include "label_annealing.h"
 #include "placement.h"
 #include "problem.h"
-#include "result.h"
 
 enum {
   N_CHAINS = PSPLIT_I_ANNEAL_CHAINS,

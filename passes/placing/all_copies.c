@@ -7,7 +7,6 @@
 #include "copies.h"
 #include "copying.h"
 #include "devices_inside.h"
-#include "keep_state.h"
 #include "plan_budget.h"
 
 /* The nodes that are assigned to stages, in topological order. */

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "devices_inside.h"
-#include "links.h"
 #include "message_routes.h"
 #include "order_by_memory.h"
 

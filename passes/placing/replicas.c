@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "devices_inside.h"
-#include "keep_state.h"
 #include "request.h"
 
 enum { MOST_ROUNDS = 6 };

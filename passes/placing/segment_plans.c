@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "segments.h"
-#include "units.h"
 
 /* --- from devices to segments --- */
 

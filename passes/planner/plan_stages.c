@@ -3,7 +3,6 @@
 
 #include "liveness.h"
 #include "plan.h"
-#include "working_point.h"
 
 /* Nodes by stage, copies included, in topological order. */
 typedef struct stage_nodes {

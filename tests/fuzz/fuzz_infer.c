@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "open.h"
 #include "work.h"
 
 #define REQUIRE(condition)                               \

@@ -14,7 +14,6 @@
 
 #include "gradient.h"
 #include "open.h"
-#include "opsets.h"
 
 #define HALF(opset, x, others, op)                                                     \
   "<ir_version: 8, opset_import: [\"\": " #opset ", \"com.microsoft\": 1]>(float16[" x \

@@ -13,7 +13,6 @@
 #include "balls.h"
 #include "bounds.h"
 #include "draws.h"
-#include "node_cut.h"
 #include "pair_costs.h"
 #include "sweep.h"
 

@@ -10,10 +10,8 @@
 #include <string.h>
 
 #include "bits.h"
-#include "bounds.h"
 #include "branched_cut.h"
 #include "draws.h"
-#include "node_cut.h"
 #include "sweep.h"
 
 static const unsigned kFeatures[] = {

@@ -8,11 +8,9 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "bounds.h"
 #include "cluster_vectors.h"
 #include "cut_proof.h"
 #include "draws.h"
-#include "node_cut.h"
 #include "sweep.h"
 
 static const unsigned kFeatures[] = {

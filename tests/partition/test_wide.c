@@ -12,7 +12,6 @@
 
 #include "boundary_annealing.h"
 #include "exact_runs.h"
-#include "messages.h"
 #include "sweep.h"
 #include "weight_axis_inside.h"
 

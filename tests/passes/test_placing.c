@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "activity.h"
-#include "builder.h"
 #include "open.h"
 #include "slack.h"
 #include "small_plans.h"

@@ -12,7 +12,6 @@
 #include "edited.h"
 #include "edited_training.h"
 #include "scratch.h"
-#include "text_model.h"
 
 /* Weights as inputs, gradients of weights by themselves, something to compute again. */
 static const char APART[] =
