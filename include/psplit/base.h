@@ -128,7 +128,7 @@ typedef enum psplit_hint {
   PSPLIT_HINT_TRAINER,    /* psplit_train, which the stages are made for */
   PSPLIT_HINT_TRAINING,   /* a split for training: weights as inputs, an optimizer */
   PSPLIT_HINT_CUSTOM_OPS, /* psplit_onnxruntime_add_custom_ops, for this operator */
-  /* With INFEASIBLE: not all stages can have work. */
+  /* With INFEASIBLE: not all stages can have work, or fewer fit the memory of devices. */
   PSPLIT_HINT_FEWER_STAGES,  /* psplit_planner_options.n_stages */
   PSPLIT_HINT_IDS,           /* psplit_generator_options.ids */
   PSPLIT_HINT_LOGITS,        /* psplit_generator_options.logits */

@@ -87,7 +87,7 @@ static psplit_code run(const psplit_i_solver_request *request,
   }
 out:
   if (code == PSPLIT_INFEASIBLE && request->diag->code == PSPLIT_OK)
-    code = psplit_i_state_explain(&a);
+    code = psplit_i_state_explain(&a, !strict && !request->options->require_nonempty);
   else if (code == PSPLIT_UNSUPPORTED && request->diag->code == PSPLIT_OK)
     code = psplit_i_fail_about(
       request->diag, PSPLIT_INFEASIBLE, PSPLIT_I_HELPS(TIME_LIMIT),

@@ -82,7 +82,6 @@ static uint32_t devices_that_do(const psplit_i_solver_request *request) {
   uint32_t low = psplit_problem_n_stages(&problem), high = 0;
   problem.devices = &devices;
   problem.n_devices = 1;
-  problem.pin = NULL;
   options.time_limit_s = options.time_limit_s < 0 ? -1 : (options.time_limit_s + LEAST_SECONDS) / 4;
   psplit_i_budget budget = psplit_i_budget_of(&options); /* the others found nothing with theirs */
   options.time_limit_s = request->options->time_limit_s;
@@ -105,7 +104,7 @@ static uint32_t devices_that_do(const psplit_i_solver_request *request) {
   return high;
 }
 
-psplit_code psplit_i_state_explain(const psplit_i_solver_state *a) {
+psplit_code psplit_i_state_explain(const psplit_i_solver_state *a, bool counts) {
   const psplit_i_solver_request *request = a->request;
   const psplit_problem *p = request->problem;
   if (!a->instance.has_memory)
@@ -127,11 +126,12 @@ psplit_code psplit_i_state_explain(const psplit_i_solver_state *a) {
         (unsigned long long)(a->instance.weight_bytes[i] + a->instance.act_bytes[i]),
         (unsigned long long)most);
     }
-  const uint32_t enough = devices_that_do(request);
+  const uint32_t enough = counts && !p->pin ? devices_that_do(request) : 0;
   if (enough)
     return psplit_i_fail(request->diag, PSPLIT_INFEASIBLE,
-                         "memory: no split into %u stages fits the devices; %u stages would fit",
-                         psplit_problem_n_stages(p), enough);
+                         "memory: no split into %u stages fits the devices; %u stages would fit%s",
+                         psplit_problem_n_stages(p), enough,
+                         p->n_devices > 1 ? " on devices of the first type" : "");
   return psplit_i_fail(request->diag, PSPLIT_INFEASIBLE,
                        "memory: no split into %u stages fits the devices",
                        psplit_problem_n_stages(p));

@@ -9,7 +9,7 @@
 /* The memory of supernodes, as far as it grows with the rest of the stage. */
 typedef struct least {
   uint64_t weight_bytes, activation_bytes;
-  uint32_t n_nodes, first_node;
+  uint32_t n_nodes, peak_node, largest_value;
 } least;
 
 typedef struct supernodes {
@@ -42,8 +42,8 @@ static psplit_code measure(supernodes *s, psplit_diag *diag) {
   for (uint32_t g = 0; g < s->n; g++) {
     psplit_i_stage_memory memory;
     psplit_i_liveness_least(&liveness, node + off[g], off[g + 1] - off[g], &memory);
-    s->least[g] =
-      (least){memory.weight_bytes, memory.activation_bytes, memory.n_nodes, node[off[g]]};
+    s->least[g] = (least){memory.weight_bytes, memory.activation_bytes, memory.n_nodes,
+                          memory.peak_node, memory.largest_value};
     if (memory.activation_bytes < s->least_activation_bytes)
       s->least_activation_bytes = memory.activation_bytes;
   }
@@ -78,7 +78,8 @@ static bool all_fit_somewhere(const supernodes *s, uint32_t n_devices, psplit_i_
     for (; n_tried < n_devices && need_of(s, d, s->least[g]) > memory_of(s, d); n_tried++)
       d = d + 1 < n_devices ? d + 1 : 0;
     if (n_tried < n_devices) continue;
-    out->node = s->least[g].first_node;
+    out->node = s->least[g].peak_node;
+    out->value = s->least[g].largest_value;
     out->node_bytes = UINT64_MAX;
     for (d = 0; d < n_devices; d++)
       if (need_of(s, d, s->least[g]) < out->node_bytes)
@@ -122,7 +123,7 @@ psplit_code psplit_i_least_memory_find(psplit_planner *planner, uint32_t n_devic
   supernodes s = {.planner = planner};
   uint32_t n_able = 0;
   bool any_limit = false;
-  *out = (psplit_i_least_memory){.device = PSPLIT_NONE, .node = PSPLIT_NONE};
+  *out = (psplit_i_least_memory){.device = PSPLIT_NONE, .node = PSPLIT_NONE, .value = PSPLIT_NONE};
   for (uint32_t d = 0; d < n_devices; d++) any_limit |= memory_of(&s, d) != UINT64_MAX;
   if (!any_limit) return PSPLIT_OK;
   PSPLIT_TRY(measure(&s, diag));

@@ -10,9 +10,9 @@ typedef struct psplit_i_least_memory {
   uint32_t device; /* a device that cannot hold even the supernode that needs least on it */
   /* what that supernode needs; PSPLIT_NONE, 0: every device holds at least one supernode */
   uint64_t n_bytes;
-  /* A supernode that fits no device, and the least that it needs on any of them; PSPLIT_NONE, 0:
-   * every supernode fits some device. */
-  uint32_t node;
+  /* A supernode that fits no device: the node at its peak, the largest tensor there, and the least
+   * that it needs on any of them; PSPLIT_NONE, 0: every supernode fits some device. */
+  uint32_t node, value;
   uint64_t node_bytes;
 } psplit_i_least_memory;
 

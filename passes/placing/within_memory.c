@@ -10,6 +10,7 @@
 #include "methods.h"
 #include "request.h"
 #include "units.h"
+#include "what_fits.h"
 
 /* The first stage that needs more than its device has, or n_stages if all fit. */
 static uint32_t first_too_large(const psplit_planner *planner) {
@@ -26,70 +27,49 @@ static bool any_memory_limit(const psplit_planner *planner) {
   return false;
 }
 
-static bool any_pin(const psplit_planner *planner) {
-  for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
-    if (planner->pin[n] != PSPLIT_NONE || planner->together[n] != PSPLIT_NONE) return true;
-  return false;
-}
-
 /* Whether constraints other than memory restrict the placement of nodes. */
 static bool any_wish(const psplit_planner *planner) {
-  return planner->node_refused || any_pin(planner);
+  return planner->node_refused || psplit_i_any_pin(planner);
 }
 
-static const char *name_of_value(const psplit_planner *planner, uint32_t value) {
-  return value == PSPLIT_NONE ? "?" : planner->graph->values[value].name;
-}
-
-static const char *name_of_node(const psplit_planner *planner, uint32_t node) {
-  if (node == PSPLIT_NONE) return "?";
-  const char *name = psplit_i_node_known_as(planner->graph, &planner->graph->nodes[node]);
-  return *name ? name : "?";
+/* Where fewer stages would do, that is the remedy. */
+static psplit_i_advice advice_of(const psplit_planner *planner, const psplit_i_what_fits *fits) {
+  return fits->n_stages && fits->n_stages < planner->options.n_stages ? PSPLIT_I_HELPS(FEWER_STAGES)
+                                                                      : (psplit_i_advice){0};
 }
 
 /* Reports what does not fit where, and what would. `solved`: there is a plan, the best that was
  * found. */
-static psplit_code too_large(psplit_planner *planner, bool solved, const psplit_i_fit *fit,
+static psplit_code too_large(psplit_planner *planner, const psplit_i_request *r, bool solved,
                              psplit_diag *diag) {
   char need[PSPLIT_I_UNIT_BYTES], weights[PSPLIT_I_UNIT_BYTES], activations[PSPLIT_I_UNIT_BYTES];
   char stash[PSPLIT_I_UNIT_BYTES], buffers[PSPLIT_I_UNIT_BYTES], workspace[PSPLIT_I_UNIT_BYTES];
   char limit[PSPLIT_I_UNIT_BYTES], lacks[PSPLIT_I_UNIT_BYTES];
-  char advice[PSPLIT_DIAG_BYTES / 2];
+  psplit_i_what_fits fits;
+  const uint32_t s = solved ? first_too_large(planner) : planner->options.n_stages;
+  const psplit_code code = psplit_i_what_fits_find(planner, r, &fits, diag);
+  if (code != PSPLIT_OK) return code;
+  const psplit_i_advice advice = advice_of(planner, &fits);
   uint64_t largest = 0, smallest = UINT64_MAX;
-  for (uint32_t s = 0; s < planner->options.n_stages; s++) {
-    const uint64_t bytes = psplit_devices_memory_bytes(planner->devices, s);
+  for (uint32_t d = 0; d < planner->options.n_stages; d++) {
+    const uint64_t bytes = psplit_devices_memory_bytes(planner->devices, d);
     if (bytes > largest) largest = bytes;
     if (bytes < smallest) smallest = bytes;
   }
   const bool bounded = largest != UINT64_MAX; /* otherwise the largest device is unlimited */
-  if (fit->n_stages == 0)
-    snprintf(advice, sizeof advice,
-             "no number of stages fits: node \"%s\" and the nodes it must stay with need %s, the "
-             "largest tensor there is \"%s\"",
-             name_of_node(planner, fit->blocking_node),
-             psplit_i_in_bytes(fit->blocking_bytes, need),
-             name_of_value(planner, fit->blocking_value));
-  else if (fit->n_skipped || fit->n_stages != planner->options.n_stages)
-    snprintf(advice, sizeof advice, "%" PRIu32 " stage%s would fit%s%s", fit->n_stages,
-             fit->n_stages == 1 ? "" : "s", fit->n_skipped ? " on devices with more memory" : "",
-             any_pin(planner) ? " without pins" : "");
-  else
-    snprintf(advice, sizeof advice, "%s it would fit",
-             any_pin(planner) ? "without pins" : "if all devices supported all nodes");
-  const uint32_t s = solved ? first_too_large(planner) : planner->options.n_stages;
   if (s == planner->options.n_stages)
-    return psplit_i_fail(diag, PSPLIT_INFEASIBLE,
-                         "memory: no split into %" PRIu32
-                         " stage%s fits the devices, of which the %s has %s; %s",
-                         s, s == 1 ? "" : "s", bounded ? "largest" : "smallest",
-                         psplit_i_in_bytes(bounded ? largest : smallest, limit), advice);
+    return psplit_i_fail_about(diag, PSPLIT_INFEASIBLE, advice,
+                               "memory: no split into %" PRIu32
+                               " stage%s fits the devices, of which the %s has %s%s",
+                               s, s == 1 ? "" : "s", bounded ? "largest" : "smallest",
+                               psplit_i_in_bytes(bounded ? largest : smallest, limit), fits.words);
   const psplit_plan_stage *stage = &planner->plan->stages[s];
   const uint64_t has_bytes = psplit_devices_memory_bytes(planner->devices, s);
-  return psplit_i_fail(
-    diag, PSPLIT_INFEASIBLE,
+  return psplit_i_fail_about(
+    diag, PSPLIT_INFEASIBLE, advice,
     "memory: stage %" PRIu32
     " needs %s (weights %s, activations %s,%s%s%s buffers %s, workspace %s) and "
-    "device %s has %s, %s too little; %s",
+    "device %s has %s, %s too little%s",
     s, psplit_i_in_bytes(stage->memory_bytes, need),
     psplit_i_in_bytes(stage->weight_bytes, weights),
     psplit_i_in_bytes(stage->peak_activation_bytes, activations),
@@ -98,7 +78,7 @@ static psplit_code too_large(psplit_planner *planner, bool solved, const psplit_
     planner->options.training ? "," : "", psplit_i_in_bytes(stage->buffer_bytes, buffers),
     psplit_i_in_bytes(stage->workspace_bytes, workspace), stage->device,
     psplit_i_in_bytes(has_bytes, limit), psplit_i_in_bytes(stage->memory_bytes - has_bytes, lacks),
-    advice);
+    fits.words);
 }
 
 /* Renumbers groups in another topological order: by the stages that the solver assigned, then by
@@ -134,28 +114,6 @@ out:
   return code;
 }
 
-/* Counts groups (or stages) with work, that is, with a node that reaches an output. */
-static uint32_t count_working(const psplit_i_builder *b, const uint32_t *group_stage, bool *works) {
-  const psplit_planner *planner = b->planner;
-  uint32_t n = 0;
-  for (uint32_t i = 0; i < planner->graph->n_nodes; i++) {
-    if (b->group[i] == PSPLIT_NONE || !psplit_i_node_runs(planner->node_flags[i])) continue;
-    const uint32_t at = group_stage ? group_stage[b->group[i]] : b->group[i];
-    n += !works[at];
-    works[at] = true;
-  }
-  return n;
-}
-
-/* Whether each stage has work. A model of constants only has one stage without. */
-static psplit_code all_work(psplit_i_builder *b, const uint32_t *group_stage, bool *out) {
-  const uint32_t n_stages = b->planner->options.n_stages;
-  bool *works = psplit_i_builder_array(b, n_stages, sizeof *works);
-  if (!works) return psplit_i_nomem(b->diag);
-  *out = n_stages == 1 || count_working(b, group_stage, works) == n_stages;
-  return PSPLIT_OK;
-}
-
 /* The best cut of an order of the groups, if the solver's split does not fit or is worse. Fails
  * with the reason if nothing fits. `solved`: there is a plan, which fits if first_too_large() says
  * so. */
@@ -175,28 +133,24 @@ static psplit_code cut_to_fit(psplit_planner *planner, const psplit_i_request *r
   if (!group_stage || !classes || !old || !cut) return psplit_i_nomem(diag);
   PSPLIT_TRY(psplit_i_fit_memory(planner, b.group, b.n_groups, group_stage, &fit, &found, diag));
   if (solved && !found) {
-    psplit_i_fit other;
     PSPLIT_TRY(number_by_stage(&b));
-    PSPLIT_TRY(
-      psplit_i_fit_memory(planner, b.group, b.n_groups, group_stage, &other, &found, diag));
-    if (other.n_stages && (!fit.n_stages || other.n_stages < fit.n_stages)) fit = other;
+    PSPLIT_TRY(psplit_i_fit_memory(planner, b.group, b.n_groups, group_stage, &fit, &found, diag));
   }
   /* The cut ignores all of these constraints. */
-  if (found) PSPLIT_TRY(all_work(&b, group_stage, &found));
   found = found && !any_wish(planner) && !planner->next_hop && !psplit_i_request_joins_any(r);
-  if (!found && !fitting) return too_large(planner, solved, &fit, diag);
+  if (!found && !fitting) return too_large(planner, r, solved, diag);
   if (!found) goto out;
   memcpy(old, planner->stage, n_nodes * sizeof *old);
   for (uint32_t n = 0; n < n_nodes; n++)
     cut[n] = b.group[n] == PSPLIT_NONE ? 0 : group_stage[b.group[n]];
   if (!psplit_i_states_are_kept(planner, cut, classes)) {
-    if (!fitting) return too_large(planner, solved, &fit, diag);
+    if (!fitting) return too_large(planner, r, solved, diag);
     goto out;
   }
   const int64_t old_ns = fitting ? planner->plan->value_ns : INT64_MAX;
   PSPLIT_TRY(adopt(&b, cut));
   if (first_too_large(planner) < planner->options.n_stages) {
-    if (!fitting) return too_large(planner, true, &fit, diag);
+    if (!fitting) return too_large(planner, r, true, diag);
   } else if (planner->plan->value_ns < old_ns) {
     const char *by = psplit_i_method_name(PSPLIT_I_SOLVER_FIT);
     if (planner->solution) planner->solution->solver = by;
@@ -210,15 +164,20 @@ out:
   return code;
 }
 
-/* Whether there are groups with work for all stages. */
+/* Whether there are groups with work for all stages: a node that reaches an output. */
 static psplit_code enough_work(psplit_planner *planner, bool *out, psplit_diag *diag) {
   psplit_code code;
   psplit_i_builder b = {.planner = planner, .arena = &planner->scratch, .diag = diag};
   PSPLIT_TRY(psplit_i_builder_number(&b));
   bool *works = psplit_i_builder_array(&b, b.n_groups, sizeof *works);
   if (!works) PSPLIT_FAIL(psplit_i_nomem(diag));
-  *out =
-    planner->options.n_stages == 1 || count_working(&b, NULL, works) >= planner->options.n_stages;
+  uint32_t n_works = 0;
+  for (uint32_t n = 0; n < planner->graph->n_nodes; n++) {
+    if (b.group[n] == PSPLIT_NONE || !psplit_i_node_runs(planner->node_flags[n])) continue;
+    n_works += !works[b.group[n]];
+    works[b.group[n]] = true;
+  }
+  *out = planner->options.n_stages == 1 || n_works >= planner->options.n_stages;
 out:
   psplit_i_arena_reset(&planner->scratch);
   return code;
@@ -237,13 +196,11 @@ out:
 }
 
 /* Reports what does not fit, where that is known without a search. */
-static psplit_code refuse(psplit_planner *planner, const psplit_i_least_memory *least,
-                          psplit_diag *diag) {
+static psplit_code refuse(psplit_planner *planner, const psplit_i_request *r,
+                          const psplit_i_least_memory *least, psplit_diag *diag) {
   char has[PSPLIT_I_UNIT_BYTES], need[PSPLIT_I_UNIT_BYTES];
-  psplit_i_fit fit;
-  psplit_code code = first_fit(planner, &fit, diag);
-  if (code == PSPLIT_OK) code = too_large(planner, false, &fit, diag);
-  if (code == PSPLIT_INFEASIBLE && fit.n_stages && least->device != PSPLIT_NONE)
+  const psplit_code code = too_large(planner, r, false, diag);
+  if (code == PSPLIT_INFEASIBLE && least->node == PSPLIT_NONE && least->device != PSPLIT_NONE)
     psplit_i_diag_add(
       diag, "device %s has %s, and a stage on it needs %s at least",
       psplit_devices_name(planner->devices, least->device),
@@ -268,7 +225,7 @@ psplit_code psplit_i_solve_within_memory(psplit_planner *planner, const psplit_i
     offered[s] = psplit_devices_memory_bytes(planner->devices, s);
   psplit_i_least_memory least;
   PSPLIT_TRY(psplit_i_least_memory_find(planner, n_stages, &least, diag));
-  if (least.too_little) return refuse(planner, &least, diag);
+  if (least.too_little) return refuse(planner, r, &least, diag);
   if (any_memory_limit(planner) && !any_wish(planner)) {
     psplit_i_fit fit;
     PSPLIT_TRY(first_fit(planner, &fit, diag));
@@ -282,7 +239,8 @@ psplit_code psplit_i_solve_within_memory(psplit_planner *planner, const psplit_i
     psplit_diag why = {0};
     code = psplit_i_request_solve(planner, r, offered, round ? share / 10 : share, &why);
     if (code == PSPLIT_INFEASIBLE && round) break;
-    if (code == PSPLIT_INFEASIBLE && any_memory_limit(planner) && !any_wish(planner)) {
+    if (code == PSPLIT_INFEASIBLE && any_memory_limit(planner) &&
+        (n_stages == 1 || !any_wish(planner))) {
       bool enough = false;
       PSPLIT_TRY(enough_work(planner, &enough, diag));
       return enough ? cut_to_fit(planner, r, false, diag) : psplit_i_fail_as(diag, &why);

@@ -2,6 +2,7 @@
 #include "fit.h"
 
 #include "liveness.h"
+#include "node_flags.h"
 
 typedef struct fit {
   psplit_planner *planner;
@@ -9,11 +10,14 @@ typedef struct fit {
   uint32_t n_groups;
   uint32_t *node_off; /* [n_groups + 1] into node */
   uint32_t *node;     /* by group, then in topological order */
+  uint32_t *n_works;  /* [n_groups + 1] nodes with work in the groups before */
+  uint32_t like; /* all stages run on devices like this one; PSPLIT_NONE: stage i on device i */
   uint32_t n_places;
-  uint32_t *place;  /* [n_places] groups before which a cut may fall; the last is n_groups */
-  uint32_t *list;   /* [n_nodes] a stage under test: its nodes and the free ones they need */
-  uint32_t *sent;   /* [n_values] */
-  uint32_t *inside; /* [n_nodes] stamp: in the list */
+  uint32_t *stage_end; /* [n_places] the place where each filled stage ends */
+  uint32_t *place;     /* [n_places] groups before which a cut may fall; the last is n_groups */
+  uint32_t *list;      /* [n_nodes] a stage under test: its nodes and the free ones they need */
+  uint32_t *sent;      /* [n_values] */
+  uint32_t *inside;    /* [n_nodes] stamp: in the list */
   uint32_t stamp;
   int64_t *until_ns; /* [n_classes][n_places] */
   psplit_i_liveness liveness;
@@ -26,8 +30,11 @@ static void sort_nodes(fit *f) {
   for (uint32_t g = 0; g < f->n_groups; g++) f->node_off[g + 2] += f->node_off[g + 1];
   for (uint32_t i = 0; i < graph->n_nodes; i++) {
     const uint32_t n = graph->topo[i];
-    if (f->group[n] != PSPLIT_NONE) f->node[f->node_off[f->group[n] + 1]++] = n;
+    if (f->group[n] == PSPLIT_NONE) continue;
+    f->node[f->node_off[f->group[n] + 1]++] = n;
+    f->n_works[f->group[n] + 1] += psplit_i_node_runs(f->planner->node_flags[n]);
   }
+  for (uint32_t g = 0; g < f->n_groups; g++) f->n_works[g + 1] += f->n_works[g];
 }
 
 /* A cut may not part the maker of a value that cannot be sent from its readers. */
@@ -69,8 +76,7 @@ static uint32_t add_free_nodes(fit *f, uint32_t n) {
 }
 
 /* Memory of a stage of the groups from `first` up to `end`. */
-static uint64_t need_of(fit *f, uint32_t first, uint32_t end, uint32_t device,
-                        psplit_i_stage_memory *out) {
+static void measure(fit *f, uint32_t first, uint32_t end, psplit_i_stage_memory *out) {
   const psplit_i_graph *graph = f->planner->graph;
   uint32_t n = 0, n_sent = 0;
   f->stamp++;
@@ -91,28 +97,49 @@ static uint64_t need_of(fit *f, uint32_t first, uint32_t end, uint32_t device,
     }
   }
   psplit_i_liveness_measure(&f->liveness, f->list, add_free_nodes(f, n), f->sent, n_sent, out);
-  return psplit_i_stage_need(f->planner, device, out);
 }
 
-static bool fits(fit *f, uint32_t from, uint32_t to, uint32_t device) {
+static uint64_t need_of(const fit *f, uint32_t stage, const psplit_i_stage_memory *memory) {
+  if (f->like == PSPLIT_NONE) return psplit_i_stage_need(f->planner, stage, memory);
+  psplit_i_stage_memory but_stash = *memory;
+  but_stash.stashed_bytes = 0;
+  return psplit_i_sat_add_u64(psplit_i_stage_need(f->planner, f->like, &but_stash),
+                              psplit_i_stage_stash(f->planner, stage, memory));
+}
+
+static uint64_t memory_of(const fit *f, uint32_t stage) {
+  return psplit_devices_memory_bytes(f->planner->devices, f->like == PSPLIT_NONE ? stage : f->like);
+}
+
+static bool fits(fit *f, uint32_t from, uint32_t to, uint32_t stage) {
   psplit_i_stage_memory memory;
-  return need_of(f, f->place[from], f->place[to], device, &memory) <=
-         psplit_devices_memory_bytes(f->planner->devices, device);
+  measure(f, f->place[from], f->place[to], &memory);
+  return need_of(f, stage, &memory) <= memory_of(f, stage);
 }
 
-/* The furthest place that the search meets where a stage from `from` still fits; `from` if none. */
-static uint32_t furthest(fit *f, uint32_t from, uint32_t device) {
+/* Whether a node of the stage reaches an output of the model. */
+static bool has_work(const fit *f, uint32_t from, uint32_t to) {
+  return f->n_works[f->place[to]] > f->n_works[f->place[from]];
+}
+
+/* The furthest place that the search meets where a stage from `from` still fits; `from` if none. A
+ * group that sends more than it holds may only fit with some of its readers. */
+static uint32_t furthest(fit *f, uint32_t from, uint32_t stage) {
+  enum { MOST_READERS = 64 };
   const uint32_t end = f->n_places - 1;
-  uint32_t good = from, bad = from + 1, step = 1;
-  while (bad <= end && fits(f, from, bad, device)) {
+  uint32_t good = from + 1, step = 1;
+  while (!fits(f, from, good, stage))
+    if (good++ == end || good - from > MOST_READERS) return from;
+  uint32_t bad = good;
+  do {
     good = bad;
     if (good == end) return good;
     step *= 2;
     bad = end - good < step ? end : good + step;
-  }
-  while (bad - good > 1) {
+  } while (fits(f, from, bad, stage));
+  while (bad > good + 1) {
     const uint32_t middle = good + (bad - good) / 2;
-    if (fits(f, from, middle, device))
+    if (fits(f, from, middle, stage))
       good = middle;
     else
       bad = middle;
@@ -176,9 +203,9 @@ static void thin_places(fit *f, uint32_t most, uint32_t *keep, uint32_t n_keep) 
   f->n_places = n;
 }
 
-/* The cut into n_stages with the least largest load among those that fall on places and fit: the
- * chain partitioning recursion over (stages used, place). False where none fits, or out of memory.
- */
+/* The cut into n_stages with the least largest load among those that fall on places and fit, with
+ * work in each stage: the chain partitioning recursion over (stages used, place). False where none
+ * fits, or out of memory. */
 static bool cut_places(fit *f, uint32_t *stage_end) {
   const uint32_t n = f->n_places, n_stages = f->planner->options.n_stages;
   int64_t *least = psplit_i_arena_array(&f->planner->scratch, (size_t)n * (n_stages + 1),
@@ -195,13 +222,12 @@ static bool cut_places(fit *f, uint32_t *stage_end) {
   for (uint32_t i = 0; i + 1 < n; i++)
     for (uint32_t j = i + 1; j < n; j++) {
       psplit_i_stage_memory memory;
-      need_of(f, f->place[i], f->place[j], 0, &memory);
+      measure(f, f->place[i], f->place[j], &memory);
       if (memory.weight_bytes > largest) break; /* weights only grow with j */
+      if (n_stages > 1 && !has_work(f, i, j)) continue;
       for (uint32_t s = 0; s < n_stages; s++) {
         const int64_t before = least[(size_t)s * n + i];
-        if (before < 0 || psplit_i_stage_need(f->planner, s, &memory) >
-                            psplit_devices_memory_bytes(f->planner->devices, s))
-          continue;
+        if (before < 0 || need_of(f, s, &memory) > memory_of(f, s)) continue;
         const int64_t load = load_ns(f, i, j, s, &memory);
         const int64_t value = load > before ? load : before;
         int64_t *slot = &least[(size_t)(s + 1) * n + j];
@@ -225,6 +251,7 @@ static psplit_code prepare(fit *f, psplit_diag *diag) {
   uint32_t *barred = PSPLIT_NEW(arena, uint32_t, (size_t)f->n_groups + 2);
   f->node_off = PSPLIT_NEW(arena, uint32_t, (size_t)f->n_groups + 2);
   f->node = PSPLIT_NEW(arena, uint32_t, graph->n_nodes);
+  f->n_works = PSPLIT_NEW(arena, uint32_t, (size_t)f->n_groups + 1);
   f->place = PSPLIT_NEW(arena, uint32_t, (size_t)f->n_groups + 1);
   f->list = PSPLIT_NEW(arena, uint32_t, graph->n_nodes);
   f->sent = PSPLIT_NEW(arena, uint32_t, graph->n_values);
@@ -232,7 +259,38 @@ static psplit_code prepare(fit *f, psplit_diag *diag) {
   if (arena->failed) return psplit_i_nomem(diag);
   sort_nodes(f);
   find_places(f, barred);
+  f->stage_end = PSPLIT_NEW(arena, uint32_t, f->n_places);
+  if (arena->failed) return psplit_i_nomem(diag);
   return psplit_i_liveness_init(&f->liveness, f->planner, arena, diag);
+}
+
+/* First fit: fills stages one after another. Of given devices, the last stands for all beyond. */
+static void fill(fit *f, psplit_i_fit *out) {
+  const uint32_t n_devices = f->planner->options.n_stages;
+  const bool alike = f->like != PSPLIT_NONE;
+  uint32_t n = 0;
+  *out = (psplit_i_fit){.blocking_node = PSPLIT_NONE, .blocking_value = PSPLIT_NONE};
+  for (uint32_t at = 0, next = 0; at + 1 < f->n_places; n++, next++) {
+    uint32_t stage = alike || next < n_devices ? next : n_devices - 1;
+    uint32_t end = furthest(f, at, stage);
+    for (; end == at && !alike && stage + 1 < n_devices; out->n_skipped++, next = stage)
+      end = furthest(f, at, ++stage);
+    if (end == at) {
+      psplit_i_stage_memory memory;
+      measure(f, f->place[at], f->place[at + 1], &memory);
+      out->blocking_bytes = need_of(f, stage, &memory);
+      out->blocking_node = memory.peak_node;
+      out->blocking_value = memory.largest_value;
+      return;
+    }
+    f->stage_end[n] = at = end;
+  }
+  out->n_stages = n;
+}
+
+static void number_stages(const fit *f, uint32_t n_stages, uint32_t *group_stage) {
+  for (uint32_t s = 0, g = 0; s < n_stages; s++)
+    for (; g < f->place[f->stage_end[s]]; g++) group_stage[g] = s;
 }
 
 psplit_code psplit_i_fit_memory(psplit_planner *planner, const uint32_t *group, uint32_t n_groups,
@@ -241,36 +299,46 @@ psplit_code psplit_i_fit_memory(psplit_planner *planner, const uint32_t *group, 
   psplit_code code;
   enum { MAX_PLACES = 400 };
   const uint32_t n_wanted = planner->options.n_stages;
-  fit f = {.planner = planner, .group = group, .n_groups = n_groups};
-  uint32_t *stage_end = PSPLIT_NEW(&planner->scratch, uint32_t, n_wanted);
-  *out = (psplit_i_fit){.blocking_node = PSPLIT_NONE, .blocking_value = PSPLIT_NONE};
+  fit f = {.planner = planner, .group = group, .n_groups = n_groups, .like = PSPLIT_NONE};
   *out_cut = false;
-  if (!stage_end) return psplit_i_nomem(diag);
   PSPLIT_TRY(prepare(&f, diag));
-  uint32_t n = 0;
-  for (uint32_t at = 0, next = 0; at + 1 < f.n_places; n++, next++) {
-    uint32_t device = next < n_wanted ? next : n_wanted - 1;
-    uint32_t end = furthest(&f, at, device);
-    for (; end == at && device + 1 < n_wanted; out->n_skipped++, next = device)
-      end = furthest(&f, at, ++device);
-    if (end == at) {
-      psplit_i_stage_memory memory;
-      out->blocking_bytes = need_of(&f, f.place[at], f.place[at + 1], device, &memory);
-      out->blocking_node = memory.peak_node;
-      out->blocking_value = memory.largest_value;
-      return PSPLIT_OK;
-    }
-    if (n < n_wanted) stage_end[n] = end;
-    at = end;
-  }
-  out->n_stages = n;
-  if (n > n_wanted || out->n_skipped || !group_stage) return PSPLIT_OK;
-  thin_places(&f, MAX_PLACES, stage_end, n);
+  fill(&f, out);
+  if (!out->n_stages || out->n_stages > n_wanted || out->n_skipped || !group_stage)
+    return PSPLIT_OK;
+  thin_places(&f, MAX_PLACES, f.stage_end, out->n_stages);
   if (!sum_times(&f)) return psplit_i_nomem(diag);
-  if (!cut_places(&f, stage_end)) return PSPLIT_OK;
+  if (!cut_places(&f, f.stage_end)) return PSPLIT_OK;
   *out_cut = true;
-  for (uint32_t s = 0, g = 0; s < n_wanted; s++)
-    for (; g < f.place[stage_end[s]]; g++) group_stage[g] = s;
+  number_stages(&f, n_wanted, group_stage);
+out:
+  return code;
+}
+
+static bool all_work(const fit *f, uint32_t n_stages) {
+  uint32_t s = 0;
+  while (s < n_stages && has_work(f, s ? f->stage_end[s - 1] : 0, f->stage_end[s])) s++;
+  return s == n_stages || n_stages == 1;
+}
+
+psplit_code psplit_i_fit_alike(psplit_planner *planner, const uint32_t *group, uint32_t n_groups,
+                               uint32_t device, uint32_t *group_stage, psplit_i_fit *out,
+                               uint32_t *out_n_assumed, psplit_diag *diag) {
+  psplit_code code;
+  enum { MAX_ROUNDS = 16 };
+  const uint32_t n_wanted = planner->options.n_stages;
+  fit f = {.planner = planner, .group = group, .n_groups = n_groups, .like = device};
+  PSPLIT_TRY(prepare(&f, diag));
+  uint32_t n_assumed = n_wanted;
+  for (unsigned round = 0; round < MAX_ROUNDS; round++) {
+    planner->options.n_stages = n_assumed; /* what sequences in flight keep depends on it */
+    fill(&f, out);
+    if (!out->n_stages || out->n_stages == n_assumed) break;
+    n_assumed = out->n_stages;
+  }
+  planner->options.n_stages = n_wanted;
+  *out_n_assumed = n_assumed;
+  if (out->n_stages != n_assumed || !all_work(&f, n_assumed)) out->n_stages = 0;
+  number_stages(&f, out->n_stages, group_stage);
 out:
   return code;
 }

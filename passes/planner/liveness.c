@@ -247,6 +247,14 @@ static uint64_t dying(psplit_i_liveness *l, uint32_t node_id, uint32_t p) {
   return bytes;
 }
 
+/* The largest tensor at the peak. */
+static void find_largest(const psplit_i_liveness *l, psplit_i_stage_memory *out) {
+  if (out->peak_node == PSPLIT_NONE) return;
+  const psplit_i_node *peak = &l->planner->graph->nodes[out->peak_node];
+  PSPLIT_FOR_EACH_READ(peak, value) out->largest_value = larger(l, out->largest_value, value);
+  FOR_EACH_MADE(peak, value) out->largest_value = larger(l, out->largest_value, value);
+}
+
 void psplit_i_liveness_measure(psplit_i_liveness *l, const uint32_t *nodes, uint32_t n,
                                const uint32_t *sent, uint32_t n_sent, psplit_i_stage_memory *out) {
   const psplit_planner_options *options = &l->planner->options;
@@ -268,10 +276,7 @@ void psplit_i_liveness_measure(psplit_i_liveness *l, const uint32_t *nodes, uint
     const uint64_t freed = dying(l, nodes[p], p);
     live = live == UINT64_MAX ? live : live - freed; /* a saturated sum stays so */
   }
-  if (out->peak_node == PSPLIT_NONE) return;
-  const psplit_i_node *peak = &l->planner->graph->nodes[out->peak_node];
-  PSPLIT_FOR_EACH_READ(peak, value) out->largest_value = larger(l, out->largest_value, value);
-  FOR_EACH_MADE(peak, value) out->largest_value = larger(l, out->largest_value, value);
+  find_largest(l, out);
 }
 
 /* What is live while the node runs, wherever its inputs come from. */
@@ -306,8 +311,10 @@ void psplit_i_liveness_least(psplit_i_liveness *l, const uint32_t *nodes, uint32
   }
   for (uint32_t p = 0; p < n; p++) {
     const uint64_t bytes = running_bytes(l, nodes[p]);
+    if (bytes > out->activation_bytes || !p) out->peak_node = nodes[p];
     if (bytes > out->activation_bytes) out->activation_bytes = bytes;
   }
+  find_largest(l, out);
 }
 
 uint64_t psplit_i_stage_buffers(const psplit_planner *planner,

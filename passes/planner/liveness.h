@@ -78,7 +78,7 @@ void psplit_i_liveness_measure(psplit_i_liveness *l, const uint32_t *nodes, uint
                                const uint32_t *sent, uint32_t n_sent, psplit_i_stage_memory *out);
 
 /* What any stage with these n nodes holds at least, whatever else it has: their weights, and what
- * is live while one of them runs. All else is 0. O(n + reads). */
+ * is live while one of them runs, the peak. All else is 0. O(n + reads). */
 void psplit_i_liveness_least(psplit_i_liveness *l, const uint32_t *nodes, uint32_t n,
                              psplit_i_stage_memory *out);
 

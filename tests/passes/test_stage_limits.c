@@ -368,11 +368,11 @@ static void a_device_without_limit_is_not_blamed(void **state) {
   } cases[] = {
     {"{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\"},"
      " {\"name\": \"b\", \"preset\": \"cpu\", \"memory_bytes\": 1}]}",
-     "of which the smallest has 1 B; 1 stage would fit; device b has 1 B, and a stage on it "
-     "needs "},
+     "of which the smallest has 1 B; 1 stage would fit on devices like \"a\"; device b has 1 B, "
+     "and a stage on it needs "},
     {"{\"devices\": [{\"name\": \"b\", \"preset\": \"cpu\", \"memory_bytes\": 1},"
      " {\"name\": \"a\", \"preset\": \"cpu\"}]}",
-     "1 stage would fit on devices with more memory; device b has 1 B, and a stage on it needs "},
+     "1 stage would fit on devices like \"a\"; device b has 1 B, and a stage on it needs "},
   };
   static const psplit_device_order orders[] = {PSPLIT_DEVICE_ORDER_CHOSEN,
                                                PSPLIT_DEVICE_ORDER_GIVEN};
@@ -391,6 +391,93 @@ static void a_device_without_limit_is_not_blamed(void **state) {
     if (!strstr(diag.message, cases[i / 2].words)) fail_msg("%s", diag.message);
     psplit_devices_destroy(devices);
   }
+}
+
+/* Layers with a cache each: a stage holds it for as many sequences as there are stages. */
+static void add_caches(psplit_i_text *text) {
+  enum { N_LAYERS = 6 };
+  psplit_i_text_puts(text, "(float[1,8] v0");
+  for (int i = 0; i < N_LAYERS; i++)
+    psplit_i_text_addf(text, ", float[4,8] \"past_key_values.%d.key\"", i);
+  psplit_i_text_addf(text, ") => (float[1,8] v%d", N_LAYERS);
+  for (int i = 0; i < N_LAYERS; i++) psplit_i_text_addf(text, ", float[4,8] \"present.%d.key\"", i);
+  psplit_i_text_puts(text, ") <float[8,8] w = raw {0 * 64}> { ");
+  for (int i = 0; i < N_LAYERS; i++)
+    psplit_i_text_addf(text,
+                       "v%d = MatMul (v%d, w) "
+                       "\"present.%d.key\" = Add (\"past_key_values.%d.key\", v%d) ",
+                       i + 1, i, i, i, i + 1);
+  psplit_i_text_puts(text, "}");
+}
+
+/* What is long is made and read at once, again and again: alone, these nodes need most, for buffers
+ * of what they send. */
+static void add_long_tensors(psplit_i_text *text) {
+  psplit_i_text_puts(text,
+                     "(float[1,8] v0) => (float[1,8] v6) <int64[2] long = {64, 8}, "
+                     "int64[1] first = {0}> { ");
+  for (int i = 0; i < 6; i += 2)
+    psplit_i_text_addf(text,
+                       "v%d = Expand (v%d, long) v%d = ReduceMean <keepdims = 1> (v%d, first) ",
+                       i + 1, i, i + 2, i + 1);
+  psplit_i_text_puts(text, "}");
+}
+
+/* Nodes that reach no output are no work, and a stage of them alone is none. */
+static void add_dead_ends(psplit_i_text *text) {
+  psplit_i_text_puts(text, "(float[8,8] v0) => (float[8,8] v2) { v1 = Relu (v0) v2 = Relu (v1) ");
+  for (int i = 3; i < 8; i++) psplit_i_text_addf(text, "v%d = Exp (v%d) ", i, i - 1);
+  psplit_i_text_puts(text, "}");
+}
+
+static psplit_code plan_within(const char *model, uint32_t n_stages, uint64_t memory_bytes,
+                               psplit_diag *diag) {
+  psplit_devices *devices = limited(n_stages, memory_bytes);
+  psplit_planner_options options = stages(n_stages);
+  options.devices = devices;
+  options.time_limit_s = 0.05;
+  bench b = start(model, &options);
+  const psplit_code code = psplit_planner_run(b.planner, NULL, diag);
+  stop(&b);
+  psplit_devices_destroy(devices);
+  return code;
+}
+
+static void what_is_said_to_fit_does(void **state) {
+  (void)state;
+  static void (*const add[])(psplit_i_text *) = {add_caches, add_long_tensors, add_dead_ends};
+  static const uint64_t step[] = {300, 1400, 120};
+  enum { MOST = 6 };
+  uint32_t n_said = 0, n_none = 0, n_fewer = 0;
+  for (size_t m = 0; m < sizeof add / sizeof *add; m++) {
+    psplit_i_text text = {0};
+    add[m](&text);
+    for (uint64_t bytes = step[m]; bytes < 8 * step[m]; bytes += step[m])
+      for (uint32_t k = 1; k <= MOST; k += m == 1 ? 1 : 4) {
+        psplit_diag diag = {0};
+        const psplit_code code = plan_within(text.bytes, k, bytes, &diag);
+        if (code == PSPLIT_OK) continue;
+        assert_int_equal(code, PSPLIT_INFEASIBLE);
+        uint32_t n = 0;
+        const char *words = strstr(diag.message, "; "), *would = strstr(diag.message, " would fit");
+        if (would) sscanf(words, "; %" SCNu32, &n);
+        const bool none = strstr(diag.message, "no number of stages") != NULL;
+        for (uint32_t other = 1; other <= MOST; other++) {
+          if (other != n && !none) continue;
+          const bool fits = plan_within(text.bytes, other, bytes, &(psplit_diag){0}) == PSPLIT_OK;
+          if ((other == n && !fits) || (none && fits))
+            fail_msg("model %zu, %" PRIu64 " bytes, %" PRIu32 " stages: %s", m, bytes, other,
+                     diag.message);
+        }
+        if (n > MOST) fail_msg("%s", diag.message);
+        if (n && n < k) assert_int_equal(diag.hint, PSPLIT_HINT_FEWER_STAGES);
+        n_said += n > k;
+        n_fewer += n && n < k;
+        n_none += none;
+      }
+    psplit_i_text_fini(&text);
+  }
+  assert_true(n_said && n_fewer && n_none);
 }
 
 static const char SPARSE_CHAIN[] =
@@ -521,6 +608,7 @@ int main(void) {
     cmocka_unit_test(memory_error_says_what_is_in_the_way),
     cmocka_unit_test(many_stages_of_what_does_not_fit_are_refused_at_once),
     cmocka_unit_test(a_device_without_limit_is_not_blamed),
+    cmocka_unit_test(what_is_said_to_fit_does),
     cmocka_unit_test(sparse_weights_count),
     cmocka_unit_test(tables_in_attributes_count),
     cmocka_unit_test(labels_are_counted),
