@@ -27,6 +27,10 @@ static void read_peaks(psplit_i_json_item rates, bool products_alone,
                        psplit_i_device_model *model) {
   const char *known[N_RATES];
   for (int i = 0; i < N_RATES; i++) known[i] = RATE_NAMES[i].name;
+  if (psplit_i_json_is_number(rates)) {
+    psplit_i_json_must_be(&rates, "an object of rates by data type, such as {\"float32\": 1e12}");
+    return;
+  }
   PSPLIT_I_JSON_KEYS(&rates, known);
   for (int i = 0; i < N_RATES; i++) {
     double rate = 0;

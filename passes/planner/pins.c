@@ -130,8 +130,8 @@ static psplit_code apply_pin(taker *t, const origin *from, const char *pin) {
   const char *equals = strrchr(pin, '=');
   uint64_t stage;
   if (!equals || equals == pin || !psplit_i_parse_u64(equals + 1, &stage))
-    return psplit_i_fail_about(t->diag, PSPLIT_USAGE, from->about, "%s%s: it takes PATTERN=STAGE",
-                               from->line, pin);
+    return psplit_i_fail_about(t->diag, PSPLIT_USAGE, from->about,
+                               "%s\"%s\": it takes PATTERN=STAGE", from->line, pin);
   if (stage >= planner->options.n_stages)
     return psplit_i_fail_about(t->diag, PSPLIT_USAGE, from->about, "%s%s: stages are 0 to %" PRIu32,
                                from->line, pin, planner->options.n_stages - 1);

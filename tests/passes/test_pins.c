@@ -118,9 +118,9 @@ static void refuses(const psplit_model *model, const char *text, const char *say
 static void a_text_is_refused_by_line(void **state) {
   (void)state;
   psplit_model *model = chain();
-  refuses(model, "ab=1\n\na", "pins.txt:3: a: it takes PATTERN=STAGE");
+  refuses(model, "ab=1\n\na", "pins.txt:3: \"a\": it takes PATTERN=STAGE");
   refuses(model, "ab=3\n", "pins.txt:1: ab=3: stages are 0 to 2");
-  refuses(model, "#a=1\n \n", "pins.txt:2:  : it takes PATTERN=STAGE");
+  refuses(model, "#a=1\n \n", "pins.txt:2: \" \": it takes PATTERN=STAGE");
   refuses(model, "a=1\n", "pins.txt:1: a=1: node a is pinned to stage 0 already");
   refuses(model, "a?=1\r\na\\*=2", "pins.txt:2: a\\*=2: node a* is pinned to stage 1 already");
   refuses(model, "\xff\xfe", "pins.txt: not a file of pins: it is UTF-16 text; save it as UTF-8");

@@ -120,6 +120,10 @@ static void errors_name_the_place(void **state) {
      "devices[0].efficiency.conv: must be a number above 0 up to 1", PSPLIT_INVALID},
     {"{\"devices\": [{" DEVICE ", \"flops_per_second\": {\"float32\": 0}}]}",
      "devices[0].flops_per_second.float32: must be", PSPLIT_INVALID},
+    {"{\"devices\": [{" DEVICE ", \"product_flops_per_second\": 1e12}]}",
+     "devices[0].product_flops_per_second: must be an object of rates by data type, such as "
+     "{\"float32\": 1e12}, not 1e+12",
+     PSPLIT_INVALID},
     {"{\"devices\": [{" DEVICE "}], \"links\": [{\"from\": \"a\", \"to\": \"x\"}]}",
      "links[0].to: must be the name of one", PSPLIT_INVALID},
     {"{\"devices\": [{" DEVICE "}], \"links\": [{\"from\": \"a\", \"to\": \"a\"}]}",
