@@ -292,6 +292,8 @@ static int check_ways(const split_request *r) {
     {r->choose.n_samples && (is_range || r->json || in_pieces || replicated),
      "--schedule is for one number of stages, without --json, --segments, --non-contiguous and "
      "--replicas"},
+    {r->n_micro_batches && !trains && !is_range,
+     "--micro-batches needs --training or a range of stages, which have a bubble to print"},
     {r->limits.automatic_dimension && !trains, "--limits: dim=auto counts what --training trains"},
   };
   return check_rules(rules, sizeof rules / sizeof *rules);
@@ -329,7 +331,6 @@ int split_parse(split_request *r, int argc, char **argv) {
   plan_options_init(&r->plan);
   training_options_init(&r->training);
   psplit_emit_options_init(&r->emit);
-  r->n_micro_batches = 8;
   const char *argument;
   for (int id; (id = cli_next(&PROGRAM, argc, argv, &argument)) != CLI_END;) {
     if (id == CLI_BAD || !parse_option(r, id, (char *)(uintptr_t)argument))
@@ -337,7 +338,9 @@ int split_parse(split_request *r, int argc, char **argv) {
     r->has_more |= id != OPT_CLEAN && id != 'q';
   }
   r->emit.n_threads = r->plan.planner.n_threads;
-  r->plan.planner.n_micro_batches = r->n_micro_batches;
   r->plan.planner.inline_weights = r->emit.weights == PSPLIT_WEIGHTS_INLINE;
-  return check(r, argc, argv);
+  const int status = check(r, argc, argv);
+  if (!r->n_micro_batches) r->n_micro_batches = 8;
+  r->plan.planner.n_micro_batches = r->n_micro_batches;
+  return status;
 }

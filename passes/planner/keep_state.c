@@ -108,6 +108,11 @@ psplit_code psplit_i_planner_find_states(psplit_planner *planner, psplit_diag *d
   PSPLIT_TRY(check_named(planner, diag));
   PSPLIT_TRY(psplit_i_states_find(planner->graph, planner->shapes, &planner->named_states,
                                   &planner->arena, diag, &planner->states));
+  if (planner->options.n_sequences && !planner->states.n)
+    PSPLIT_FAIL(
+      psplit_i_fail(diag, PSPLIT_USAGE,
+                    "a number of sequences counts for nothing: the model has no state from "
+                    "step to step"));
   join_states(planner, planner->states_parted);
 out:
   return code;
