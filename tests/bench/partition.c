@@ -388,41 +388,71 @@ static uint32_t read_threads(const char *list, uint32_t *threads) {
   return n;
 }
 
+static const char USAGE[] =
+  "usage: bench_partition [--dir DIR | --kind KIND --nodes N | --grid N | --regal N] [--stages K]\n"
+  "                       [--baselines | --seeds N]\n"
+  "                       [--threads T[,T...]] [--repeat R] [--solver NAME] [--comm FACTOR]\n"
+  "                       [--work-limit SECONDS | --time-limit SECONDS] [--variant VARIANT]\n"
+  "KIND, VARIANT and columns: at the head of tests/bench/partition.c.\n";
+
+static uint32_t count(const char *value) { return (uint32_t)strtoul(value, NULL, 10); }
+
+static void take_variant(psplit_partition_options *options, const char *value) {
+  options->noncontiguous = strcmp(value, "free") == 0;
+  if (strcmp(value, "chunks") == 0) options->chunks = 2;
+  if (strcmp(value, "latency") == 0) options->objective = PSPLIT_LATENCY;
+  if (strcmp(value, "fill-drain") == 0) options->objective = PSPLIT_FILL_DRAIN;
+  if (strcmp(value, "calls") == 0) options->objective = PSPLIT_CALL_LATENCY;
+}
+
+/* False: there is no such option. */
+static bool take_option(bench *b, const char *option, const char *value) {
+  const bool by_time = strcmp(option, "--time-limit") == 0;
+  if (strcmp(option, "--seeds") == 0) {
+    b->n_seeds = count(value);
+  } else if (strcmp(option, "--regal") == 0) {
+    b->n_random = count(value);
+  } else if (strcmp(option, "--dir") == 0) {
+    b->dir = value;
+  } else if (strcmp(option, "--kind") == 0) {
+    b->kind = value;
+  } else if (strcmp(option, "--nodes") == 0 || strcmp(option, "--grid") == 0) {
+    b->grid |= strcmp(option, "--grid") == 0;
+    b->nodes = count(value);
+  } else if (strcmp(option, "--stages") == 0) {
+    b->stages = count(value);
+  } else if (strcmp(option, "--threads") == 0) {
+    b->n_threads = read_threads(value, b->threads);
+  } else if (strcmp(option, "--repeat") == 0) {
+    b->repeat = count(value);
+  } else if (by_time || strcmp(option, "--work-limit") == 0) {
+    b->options.time_limit_s = strtod(value, NULL);
+    b->options.limit_by_work &= !by_time;
+  } else if (strcmp(option, "--variant") == 0) {
+    take_variant(&b->options, value);
+  } else if (strcmp(option, "--comm") == 0) {
+    b->comm = strtol(value, NULL, 10);
+  } else if (strcmp(option, "--solver") == 0) {
+    b->options.solver = value;
+  } else {
+    return false;
+  }
+  return true;
+}
+
 int main(int argc, char **argv) {
   bench b = {.repeat = 1, .n_threads = 1, .comm = 1};
   psplit_partition_options_init(&b.options);
-  for (int i = 1; i < argc; i += 2) {
+  for (int i = 1; i < argc; i++) {
+    if (strcmp(argv[i], "--help") == 0) return fputs(USAGE, stdout) < 0;
     if (strcmp(argv[i], "--baselines") == 0) {
       b.baselines = true;
-      i--;
-      continue;
+    } else if (i + 1 == argc || !take_option(&b, argv[i], argv[i + 1])) {
+      fprintf(stderr, "error: %s is no option with a value\n%s", argv[i], USAGE);
+      return 2;
+    } else {
+      i++;
     }
-    if (i + 1 == argc) break;
-    const char *value = argv[i + 1];
-    if (strcmp(argv[i], "--seeds") == 0) b.n_seeds = (uint32_t)strtoul(value, NULL, 10);
-    if (strcmp(argv[i], "--regal") == 0) b.n_random = (uint32_t)strtoul(value, NULL, 10);
-    if (strcmp(argv[i], "--dir") == 0) b.dir = value;
-    if (strcmp(argv[i], "--kind") == 0) b.kind = value;
-    if (strcmp(argv[i], "--grid") == 0) b.grid = true;
-    if (strcmp(argv[i], "--nodes") == 0 || strcmp(argv[i], "--grid") == 0)
-      b.nodes = (uint32_t)strtoul(value, NULL, 10);
-    if (strcmp(argv[i], "--stages") == 0) b.stages = (uint32_t)strtoul(value, NULL, 10);
-    if (strcmp(argv[i], "--threads") == 0) b.n_threads = read_threads(value, b.threads);
-    if (strcmp(argv[i], "--repeat") == 0) b.repeat = (uint32_t)strtoul(value, NULL, 10);
-    if (strcmp(argv[i], "--time-limit") == 0) {
-      b.options.time_limit_s = strtod(value, NULL);
-      b.options.limit_by_work = false;
-    }
-    if (strcmp(argv[i], "--work-limit") == 0) b.options.time_limit_s = strtod(value, NULL);
-    if (strcmp(argv[i], "--variant") == 0) {
-      b.options.noncontiguous = strcmp(value, "free") == 0;
-      if (strcmp(value, "chunks") == 0) b.options.chunks = 2;
-      if (strcmp(value, "latency") == 0) b.options.objective = PSPLIT_LATENCY;
-      if (strcmp(value, "fill-drain") == 0) b.options.objective = PSPLIT_FILL_DRAIN;
-      if (strcmp(value, "calls") == 0) b.options.objective = PSPLIT_CALL_LATENCY;
-    }
-    if (strcmp(argv[i], "--comm") == 0) b.comm = strtol(value, NULL, 10);
-    if (strcmp(argv[i], "--solver") == 0) b.options.solver = value;
   }
   if (b.kind && !b.nodes) b.nodes = 10000;
   if (!b.kind && b.nodes && !b.grid) b.kind = "transformer";
