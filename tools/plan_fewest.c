@@ -1,4 +1,5 @@
 /* The fewest stages that fit into the memory that each may have. */
+#include "log_once.h"
 #include "plan_options.h"
 
 /* Whether a number of stages failed as not all of them can have work. */
@@ -9,8 +10,8 @@ static bool too_many(const psplit_diag *why) {
 
 /* More stages need no more memory each, or hardly: doubled until they fit or are too many, then
  * halved. */
-psplit_code planned_make_fewest(const plan_options *options, const psplit_model *model,
-                                psplit_diag *diag, planned *out) {
+static psplit_code search(const plan_options *options, const psplit_model *model, psplit_diag *diag,
+                          planned *out) {
   enum { MOST_STAGES = 1024 };
   uint32_t low = 0, high = MOST_STAGES + 1; /* low do not fit; high do, or cannot all have work */
   bool found = false;
@@ -43,4 +44,16 @@ psplit_code planned_make_fewest(const plan_options *options, const psplit_model 
   }
   if (!found) *diag = why;
   return found ? PSPLIT_OK : PSPLIT_INFEASIBLE;
+}
+
+psplit_code planned_make_fewest(plan_options *options, const psplit_model *model, psplit_diag *diag,
+                                planned *out) {
+  const psplit_logger *logger = options->planner.logger;
+  log_once *log = logger ? log_once_create(logger) : NULL;
+  if (logger && !log) return cli_nomem(diag);
+  if (log) options->planner.logger = log_once_logger(log);
+  const psplit_code code = search(options, model, diag, out);
+  options->planner.logger = logger;
+  out->log = log; /* the planner has it */
+  return code;
 }

@@ -415,6 +415,7 @@ psplit_code planned_make(const plan_options *options, const psplit_model *model,
 
 void planned_fini(planned *plan) {
   psplit_planner_destroy(plan->planner);
+  log_once_destroy(plan->log);
   psplit_devices_destroy(plan->devices);
   for (size_t i = 0; i < plan->n_read; i++) free(plan->read[i]);
   *plan = (planned){0};

@@ -7,6 +7,7 @@
 #include <psplit/policy.h>
 
 #include "cli.h"
+#include "log_once.h"
 #include "shared_options.h"
 
 enum {
@@ -205,6 +206,7 @@ typedef struct planned {
   uint64_t max_text_bytes;   /* of files that passes ask for */
   char *read[PLAN_MAX_READ]; /* these files, the first ones */
   size_t n_read;
+  log_once *log; /* of planned_make_fewest; NULL: none */
 } planned;
 
 /* What a planner is made with; n_stages 0: one stage for each device. It borrows from both. Errors:
@@ -216,11 +218,10 @@ PSPLIT_MUST_USE psplit_code planned_prepare(const plan_options *options, uint32_
  * file and of psplit_planner_run. */
 PSPLIT_MUST_USE psplit_code planned_make(const plan_options *options, const psplit_model *model,
                                          uint32_t n_stages, psplit_diag *diag, planned *out);
-/* The same with as few stages as the memory of each allows, max_stage_bytes. Errors: those of one
- * stage, where no number of them does. */
-PSPLIT_MUST_USE psplit_code planned_make_fewest(const plan_options *options,
-                                                const psplit_model *model, psplit_diag *diag,
-                                                planned *out);
+/* The same with as few stages as the memory of each allows, max_stage_bytes; what several numbers
+ * of stages have to say is logged once. Errors: those of one stage, where no number does. */
+PSPLIT_MUST_USE psplit_code planned_make_fewest(plan_options *options, const psplit_model *model,
+                                                psplit_diag *diag, planned *out);
 void planned_fini(planned *plan);
 
 #endif

@@ -84,7 +84,7 @@ PSPLIT_MUST_USE psplit_code split_begin_training(split_request *r, const psplit_
                                                  const psplit_model **io_subject,
                                                  psplit_diag *diag);
 /* *out_plan is the one in *out. Errors: those of the passes; USAGE (none of them partitions). */
-PSPLIT_MUST_USE psplit_code split_make_plan(const split_request *r, const psplit_model *subject,
+PSPLIT_MUST_USE psplit_code split_make_plan(split_request *r, const psplit_model *subject,
                                             uint32_t n_stages, psplit_diag *diag, planned *out,
                                             const psplit_plan **out_plan);
 

@@ -11,8 +11,8 @@ psplit_code split_begin_training(split_request *r, const psplit_logger *logger,
   return code;
 }
 
-static psplit_code run_planner(const split_request *r, const psplit_model *subject,
-                               uint32_t n_stages, psplit_diag *diag, planned *out) {
+static psplit_code run_planner(split_request *r, const psplit_model *subject, uint32_t n_stages,
+                               psplit_diag *diag, planned *out) {
   psplit_planner_options planner;
   if (!n_stages && !r->plan.devices) return planned_make_fewest(&r->plan, subject, diag, out);
   if (!r->trained) return planned_make(&r->plan, subject, n_stages, diag, out);
@@ -22,7 +22,7 @@ static psplit_code run_planner(const split_request *r, const psplit_model *subje
            : code;
 }
 
-psplit_code split_make_plan(const split_request *r, const psplit_model *subject, uint32_t n_stages,
+psplit_code split_make_plan(split_request *r, const psplit_model *subject, uint32_t n_stages,
                             psplit_diag *diag, planned *out, const psplit_plan **out_plan) {
   const psplit_code code = run_planner(r, subject, n_stages, diag, out);
   *out_plan = out->planner ? psplit_planner_plan(out->planner) : NULL;
