@@ -37,7 +37,7 @@ typedef struct chain {
   uint64_t seed, n_drawn;
   bool tight;  /* an order had no split at all: memory or pins rule out more than loads do */
   bool failed; /* out of memory */
-  const uint32_t *least; /* the first stage that pins leave each cluster; NULL: nothing is pinned */
+  const uint32_t *place;    /* see find_places(); NULL: every cluster may be at every stage */
   const uint32_t *branches; /* the first order of the depth-first chain; NULL: it draws one */
   psplit_i_budget budget;   /* of a round */
 } chain;
@@ -74,8 +74,8 @@ static void worker_fini(worker *w) {
 }
 
 /* How an order is drawn: from the sources or, reversed, from the sinks. The key of a cluster is its
- * stage in `base` (or 0) plus noise. Ties go to the cluster that became ready last (depth first) or
- * first. */
+ * stage or place in `base` (or 0) plus noise. Ties go to the cluster that became ready last (depth
+ * first) or first. */
 typedef struct drawing {
   const uint32_t *base;
   uint32_t noise, grain;
@@ -88,7 +88,7 @@ static void make_ready(const psplit_i_instance *instance, chain *c, worker *w, c
   uint64_t key = 0;
   if (how->base)
     key =
-      (uint64_t)(how->reversed ? instance->n_stages - 1 - how->base[cluster] : how->base[cluster]) *
+      (uint64_t)(how->reversed ? 2 * instance->n_stages - how->base[cluster] : how->base[cluster]) *
       KEY_UNIT;
   if (how->noise &&
       (!how->base || (how->base[cluster] >= how->first && how->base[cluster] <= how->last)))
@@ -286,27 +286,60 @@ static void divide_first(const psplit_i_instance *instance, chain *c, worker *w)
   c->budget.end = own.end;
 }
 
-/* out_least[n]: the largest stage to which a cluster or one of its predecessors is pinned. An order
- * sorted by it has a division that obeys the pins, if loads and memory permit one. In another
- * order, clusters with different pins may alternate. */
-static void least_stages(const psplit_i_instance *instance, const uint32_t *order,
-                         uint32_t *out_least) {
-  for (uint32_t at = 0; at < instance->n; at++) {
-    const uint32_t i = order[at];
-    out_least[i] = instance->pin[i] == PSPLIT_NONE ? 0 : instance->pin[i];
-    for (uint32_t k = instance->pred_off[i]; k < instance->pred_off[i + 1]; k++)
-      if (out_least[instance->pred[k]] > out_least[i]) out_least[i] = out_least[instance->pred[k]];
-  }
+/* Whether a device whose place is given cannot run some cluster. */
+static bool forbids(const psplit_i_instance *instance, const psplit_i_automaton *automaton) {
+  if (automaton->any_order || instance->n_types == 1) return false;
+  for (size_t k = 0; k < (size_t)instance->n_types * instance->n; k++)
+    if (instance->w[k] >= PSPLIT_I_INF) return true;
+  return false;
 }
 
-static psplit_code keep_least(const psplit_i_instance *instance, psplit_i_arena *arena,
-                              worker *scratch, chain *chains, uint32_t n_chains) {
-  uint32_t *least = PSPLIT_NEW(arena, uint32_t, instance->n);
-  if (!least) return PSPLIT_NOMEM;
-  draw_order(instance, &chains[0], scratch, &FIRST_ORDERS[0]);
-  least_stages(instance, scratch->order, least);
-  for (uint32_t i = 0; i < n_chains; i++) chains[i].least = least;
+static bool may_be_at(const psplit_i_instance *instance, const psplit_i_automaton *automaton,
+                      uint32_t cluster, uint32_t stage) {
+  if (instance->pin[cluster] != PSPLIT_NONE) return instance->pin[cluster] == stage;
+  if (automaton->any_order) return true;
+  return instance->w[(size_t)automaton->stage_type[stage] * instance->n + cluster] < PSPLIT_I_INF;
+}
+
+/* out_place[n]: the first stage that pins, and devices that cannot run everything, leave a cluster
+ * and its predecessors. With the latter, the last stage that they leave it and its successors is
+ * added, so that what must be early is before what need not. Neither decreases along an edge: an
+ * order sorted by it has a division that obeys the pins, if loads and memory permit one. In another
+ * order, clusters with different pins may alternate. */
+static psplit_code find_places(const psplit_i_instance *instance,
+                               const psplit_i_automaton *automaton, psplit_i_arena *arena,
+                               const uint32_t *order, uint32_t *out_place) {
+  const uint32_t n = instance->n, n_stages = instance->n_stages;
+  uint32_t *last = PSPLIT_NEW(arena, uint32_t, n);
+  if (!last) return PSPLIT_NOMEM;
+  for (uint32_t at = 0; at < n; at++) {
+    const uint32_t i = order[at];
+    uint32_t *first = &out_place[i];
+    *first = 0;
+    while (*first + 1 < n_stages && !may_be_at(instance, automaton, i, *first)) ++*first;
+    for (uint32_t k = instance->pred_off[i]; k < instance->pred_off[i + 1]; k++)
+      if (out_place[instance->pred[k]] > *first) *first = out_place[instance->pred[k]];
+  }
+  if (!forbids(instance, automaton)) return PSPLIT_OK;
+  for (uint32_t at = n; at-- > 0;) {
+    const uint32_t i = order[at];
+    last[i] = n_stages - 1;
+    while (last[i] > 0 && !may_be_at(instance, automaton, i, last[i])) last[i]--;
+    for (uint32_t k = instance->succ_off[i]; k < instance->succ_off[i + 1]; k++)
+      if (last[instance->succ[k]] < last[i]) last[i] = last[instance->succ[k]];
+  }
+  for (uint32_t i = 0; i < n; i++) out_place[i] += last[i];
   return PSPLIT_OK;
+}
+
+static psplit_code keep_places(const psplit_i_instance *instance,
+                               const psplit_i_automaton *automaton, psplit_i_arena *arena,
+                               worker *scratch, chain *chains, uint32_t n_chains) {
+  uint32_t *place = PSPLIT_NEW(arena, uint32_t, instance->n);
+  if (!place) return PSPLIT_NOMEM;
+  draw_order(instance, &chains[0], scratch, &FIRST_ORDERS[0]);
+  for (uint32_t i = 0; i < n_chains; i++) chains[i].place = place;
+  return find_places(instance, automaton, arena, scratch->order, place);
 }
 
 /* If the branches between separators differ, the order of branches is used first, since a
@@ -341,7 +374,7 @@ static void run_chain(const psplit_i_instance *instance,
   /* The first order is always tried, so a time limit of 0 still gives a split. */
   if (first && (index == 0 || !psplit_i_expired(&c->budget))) {
     drawing how = FIRST_ORDERS[index];
-    how.base = c->least;
+    how.base = c->place;
     how.last = UINT32_MAX;
     if (c->branches) {
       divide_branches(instance, c, w);
@@ -357,7 +390,7 @@ static void run_chain(const psplit_i_instance *instance,
     if (c->best.value <= options->target || psplit_i_expired(&c->budget)) return;
     const uint64_t coin = draw(c);
     const bool fresh = c->now.value >= PSPLIT_I_INF;
-    drawing how = {fresh ? c->least : c->now.stage,
+    drawing how = {fresh ? c->place : c->now.stage,
                    noises[coin & 3],
                    coin >> 2 & 1 ? 1 : KEY_UNIT / 4,
                    (coin >> 3 & 1) != 0,
@@ -422,7 +455,8 @@ psplit_code psplit_i_local_search(const psplit_i_instance *instance,
       psplit_i_assignment_copy(&chains[i].now, assignment, instance);
   }
   for (int i = 0; i < n_workers; i++) PSPLIT_TRY(worker_init(&workers[i], instance, automaton));
-  if (instance->has_pins) PSPLIT_TRY(keep_least(instance, &arena, &workers[0], chains, n_chains));
+  if (instance->has_pins || forbids(instance, automaton))
+    PSPLIT_TRY(keep_places(instance, automaton, &arena, &workers[0], chains, n_chains));
   const bool fresh = assignment->value >= PSPLIT_I_INF;
   if (fresh && !instance->has_pins) PSPLIT_TRY(keep_branches(instance, automaton, &arena, chains));
   const uint64_t work = work_of_round(instance, options);

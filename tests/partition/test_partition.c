@@ -420,6 +420,41 @@ static void no_time_still_gives_a_split_and_a_bound(void **state) {
   }
 }
 
+/* Layers of ten, each node fed by two of the layer before. A late one cannot run on the last three
+ * of six devices, which leaves the first three hardly room for more than what it needs. */
+static void no_time_still_obeys_devices(void **state) {
+  (void)state;
+  enum { WIDTH = 10, N = 100, CLASSES = 2 };
+  int64_t time_ns[N * CLASSES], cost[2 * N];
+  uint64_t bytes[N];
+  uint32_t producer[N], off[N + 1] = {0}, consumer[2 * N], n_nets = 0;
+  for (uint32_t v = 0; v < N; v++) {
+    time_ns[CLASSES * v] = 100 + v * 7 % 31;
+    time_ns[CLASSES * v + 1] = v == 93 ? PSPLIT_TIME_FORBIDDEN : 150 + v * 7 % 31;
+    bytes[v] = 1000 + v * v % 977;
+    if (v + WIDTH >= N) continue;
+    const uint32_t next = (v / WIDTH + 1) * WIDTH;
+    producer[n_nets] = v;
+    cost[2 * n_nets] = cost[2 * n_nets + 1] = 1 + v % 5;
+    consumer[2 * n_nets] = next + v * 3 % WIDTH;
+    consumer[2 * n_nets + 1] = next + (v * 3 + 1 + v % 7) % WIDTH;
+    n_nets++;
+    off[n_nets] = 2 * n_nets;
+  }
+  const psplit_device devices[] = {{.count = 3, .memory_bytes = 41000},
+                                   {.class_id = 1, .count = 3, .memory_bytes = 41000}};
+  psplit_problem p = plain_problem(devices, N, time_ns, n_nets, producer, off, consumer, cost);
+  p.n_devices = p.n_classes = CLASSES;
+  p.weight_bytes = bytes;
+  psplit_partition_options o = defaults();
+  psplit_diag diag = {0};
+  psplit_solution *s = NULL;
+  o.time_limit_s = 0;
+  if (psplit_partition_solve(&p, &o, &diag, &s) != PSPLIT_OK) fail_msg("%s", diag.message);
+  assert_true(s->lower_bound_ns <= s->objective_ns);
+  psplit_solution_destroy(s);
+}
+
 static void every_solver_answers(void **state) {
   (void)state;
   static random_problem r;
@@ -535,6 +570,7 @@ int main(void) {
     cmocka_unit_test(memory_that_hardly_fits_takes_no_longer_than_allowed),
     cmocka_unit_test(threads_never_change_the_answer),
     cmocka_unit_test(no_time_still_gives_a_split_and_a_bound),
+    cmocka_unit_test(no_time_still_obeys_devices),
     cmocka_unit_test(every_solver_answers),
     cmocka_unit_test(the_exact_solver_proves_or_says_why_not),
     cmocka_unit_test(a_solver_that_is_none_is_refused_with_the_list),
