@@ -1,6 +1,8 @@
-/* Whether stages, transfers, inputs and outputs of a manifest speak of the same tensors. */
+/* Whether stages, transfers, inputs and outputs of a manifest speak of the same tensors, of types
+ * that there are. */
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "manifest.h"
 
@@ -159,6 +161,47 @@ static psplit_code connect(const checking *c, psplit_i_arena *arena,
   return PSPLIT_OK;
 }
 
+static bool is_element(const char *dtype) {
+  static const char *const NAMES[] = {
+#define PSPLIT_I_ELEMENT(number, ort_number, name, bits) name,
+#include "elements.def"
+  };
+  for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
+    if (strcmp(NAMES[i], dtype) == 0) return true;
+  return false;
+}
+
+/* What a value is whose elements are not those of a dense tensor. */
+static bool is_other_kind(const char *dtype) {
+  static const char *const STARTS[] = {"sequence(", "optional(", "map(", "sparse_tensor(",
+                                       "opaque"};
+  for (size_t i = 0; i < sizeof STARTS / sizeof *STARTS; i++)
+    if (strncmp(STARTS[i], dtype, strlen(STARTS[i])) == 0) return true;
+  return false;
+}
+
+static psplit_code check_values(checking *c, const psplit_i_manifest_value *values, uint32_t n) {
+  for (uint32_t i = 0; i < n; i++)
+    if (values[i].dtype && !is_element(values[i].dtype) && !is_other_kind(values[i].dtype))
+      return psplit_i_fail(c->diag, PSPLIT_INVALID, "\"%s\" has the unknown type \"%s\"",
+                           values[i].name, values[i].dtype);
+  return PSPLIT_OK;
+}
+
+static psplit_code check_types(checking *c) {
+  psplit_code code;
+  const psplit_i_manifest *m = c->m;
+  PSPLIT_TRY(check_values(c, m->input_values, m->n_inputs));
+  PSPLIT_TRY(check_values(c, m->output_values, m->n_outputs));
+  for (uint32_t t = 0; t < m->n_transfers; t++)
+    if (!is_element(m->transfers[t].dtype))
+      PSPLIT_FAIL(psplit_i_fail(c->diag, PSPLIT_INVALID,
+                                "the transfer of \"%s\" has the unknown type \"%s\"",
+                                m->transfers[t].tensor, m->transfers[t].dtype));
+out:
+  return code;
+}
+
 static psplit_code check_all(checking *c) {
   psplit_code code;
   const psplit_i_manifest *m = c->m;
@@ -173,6 +216,7 @@ static psplit_code check_all(checking *c) {
     PSPLIT_TRY(add_crossing(c, &c->listed, m->transfers[t].from, m->transfers[t].to,
                             m->transfers[t].tensor, t));
   PSPLIT_TRY(compare_crossings(c));
+  PSPLIT_TRY(check_types(c));
   for (uint32_t i = 0; i < c->outputs.n; i++)
     if (!c->is_given[i])
       PSPLIT_FAIL(psplit_i_fail(c->diag, PSPLIT_INVALID, "no stage gives the model's output \"%s\"",

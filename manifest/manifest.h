@@ -267,9 +267,9 @@ typedef struct psplit_i_ports {
 
 /* Checks for those who run or merge the stages that tables of different stages agree: what one
  * sends, another receives, and `transfers` lists it; what comes from the model or goes to it is an
- * input or output of it, and a stage gives each of its outputs. verify/ compares them with the
- * files and the model, too. *out_ports [n_transfers] lives in `arena`. O(n log n). Errors: INVALID,
- * NOMEM. */
+ * input or output of it, and a stage gives each of its outputs; and that types are known. verify/
+ * compares them with the files and the model, too. *out_ports [n_transfers] lives in `arena`.
+ * O(n log n). Errors: INVALID, NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_manifest_check(const char *directory,
                                                     const psplit_i_manifest *manifest,
                                                     psplit_i_arena *arena, psplit_diag *diag,

@@ -7,36 +7,21 @@
 #include "tensor_inside.h"
 #include "wire.h"
 
-/* X(number, name, bits): TensorProto.DataType in numpy's names. */
-/* clang-format off */
-#define DATA_TYPES(X)                                                                         \
-  X(1, "float32", 32) X(2, "uint8", 8) X(3, "int8", 8) X(4, "uint16", 16) X(5, "int16", 16)   \
-  X(6, "int32", 32) X(7, "int64", 64) X(8, "string", 0) X(9, "bool", 8) X(10, "float16", 16)  \
-  X(11, "float64", 64) X(12, "uint32", 32) X(13, "uint64", 64) X(14, "complex64", 64)         \
-  X(15, "complex128", 128) X(16, "bfloat16", 16) X(17, "float8e4m3fn", 8)                     \
-  X(18, "float8e4m3fnuz", 8) X(19, "float8e5m2", 8) X(20, "float8e5m2fnuz", 8)                \
-  X(21, "uint4", 4) X(22, "int4", 4) X(23, "float4e2m1", 4) X(24, "float8e8m0", 8)            \
-  X(25, "uint2", 2) X(26, "int2", 2)
-/* clang-format on */
+static const struct {
+  uint8_t bits;
+  const char *name;
+} ELEMENTS[] = {
+#define PSPLIT_I_ELEMENT(number, ort_number, name, bits) [number] = {bits, name},
+#include "elements.def"
+};
+enum { N_ELEMENTS = sizeof ELEMENTS / sizeof *ELEMENTS };
 
 uint32_t psplit_i_dtype_bits(int32_t data_type) {
-  switch (data_type) {
-#define X(number, name, bits) \
-  case number: return bits;
-    DATA_TYPES(X)
-#undef X
-    default: return 0;
-  }
+  return data_type >= 0 && data_type < N_ELEMENTS ? ELEMENTS[data_type].bits : 0;
 }
 
 const char *psplit_i_dtype_name(int32_t data_type) {
-  switch (data_type) {
-#define X(number, name, bits) \
-  case number: return name;
-    DATA_TYPES(X)
-#undef X
-    default: return NULL;
-  }
+  return data_type >= 0 && data_type < N_ELEMENTS ? ELEMENTS[data_type].name : NULL;
 }
 
 bool psplit_i_count_elements(const int64_t *dims, size_t n_dims, int64_t *out) {

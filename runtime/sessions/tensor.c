@@ -12,26 +12,12 @@ struct psplit_i_tensor {
   atomic_uint holders;
 };
 
-/* X(TensorProto.DataType, ONNX Runtime's number, numpy's name, bits) */
-/* clang-format off */
-#define ELEMENTS(X)                                                                              \
-  X(1, 1, "float32", 32) X(2, 2, "uint8", 8) X(3, 3, "int8", 8) X(4, 4, "uint16", 16)            \
-  X(5, 5, "int16", 16) X(6, 6, "int32", 32) X(7, 7, "int64", 64) X(8, 8, "string", 0)            \
-  X(9, 9, "bool", 8) X(10, 10, "float16", 16) X(11, 11, "float64", 64) X(12, 12, "uint32", 32)   \
-  X(13, 13, "uint64", 64) X(14, 14, "complex64", 64) X(15, 15, "complex128", 128)                \
-  X(16, 16, "bfloat16", 16) X(17, 17, "float8e4m3fn", 8) X(18, 18, "float8e4m3fnuz", 8)          \
-  X(19, 19, "float8e5m2", 8) X(20, 20, "float8e5m2fnuz", 8) X(21, 21, "uint4", 4)                \
-  X(22, 22, "int4", 4) X(23, 23, "float4e2m1", 4) X(24, 26, "float8e8m0", 8)                     \
-  X(25, 24, "uint2", 2) X(26, 25, "int2", 2)
-/* clang-format on */
-
 static const struct {
   uint8_t proto, ort, bits;
   const char *name;
 } TYPES[] = {
-#define X(proto, ort, name, bits) {proto, ort, bits, name},
-  ELEMENTS(X)
-#undef X
+#define PSPLIT_I_ELEMENT(proto, ort, name, bits) {proto, ort, bits, name},
+#include "elements.def"
 };
 enum { N_TYPES = sizeof TYPES / sizeof *TYPES };
 

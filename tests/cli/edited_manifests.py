@@ -39,6 +39,10 @@ DISAGREEING = {
                             'transfers list "%(r)s" from stage 0 to stage 1, which the stages do not'),
     "a transfer that goes back": (lambda m: m["transfers"][0].update({"from": 1, "to": 0}),
                                   'transfers list "%(r)s" from stage 1 to stage 0, which the stages do not'),
+    "a transfer of no type": (lambda m: m["transfers"][0].update(dtype="float"),
+                              'the transfer of "%(r)s" has the unknown type "float"'),
+    "an input of no type": (lambda m: m["inputs"][0].update(dtype="float"), '"x" has the unknown type "float"'),
+    "an output of no type": (lambda m: m["outputs"][0].update(dtype=""), '"y" has the unknown type ""'),
 }
 
 
