@@ -59,14 +59,12 @@ static psplit_code boundary_type(psplit_i_split *split, const psplit_i_shapes *s
   return PSPLIT_OK;
 }
 
-static psplit_code find_types(psplit_i_split *split, psplit_diag *diag) {
+static psplit_code find_types(psplit_i_split *split, const psplit_i_shapes *shapes,
+                              psplit_diag *diag) {
   psplit_code code = PSPLIT_OK;
   const psplit_plan *plan = split->plan;
-  if (!plan->n_transfers) return PSPLIT_OK;
   split->types = PSPLIT_NEW(&split->arena, psplit_i_boundary_type, plan->n_transfers);
   if (!split->types) return psplit_i_nomem(diag);
-  psplit_i_shapes *shapes = NULL;
-  PSPLIT_TRY(psplit_i_shapes_create(split->graph, NULL, 0, NULL, diag, &shapes));
   for (uint32_t t = 0; t < plan->n_transfers; t++) {
     if (t && plan->transfers[t].value == plan->transfers[t - 1].value)
       split->types[t] = split->types[t - 1];
@@ -74,8 +72,67 @@ static psplit_code find_types(psplit_i_split *split, psplit_diag *diag) {
       PSPLIT_TRY(boundary_type(split, shapes, plan->transfers[t].value, diag, &split->types[t]));
   }
 out:
-  psplit_i_shapes_destroy(shapes);
   return code;
+}
+
+/* --- outputs of the model --- */
+
+static psplit_code find_input_symbols(const psplit_i_graph *graph, psplit_diag *diag,
+                                      psplit_i_intern *out) {
+  for (uint32_t i = 0; i < graph->n_inputs; i++) {
+    const Onnx__TypeProto *type = graph->values[graph->inputs[i]].declared_type;
+    const int64_t rank = psplit_i_type_rank(type);
+    for (uint32_t a = 0; a < rank; a++) {
+      const char *param = psplit_i_type_dim(type, a).param;
+      if (param && psplit_i_intern_add(out, param) == PSPLIT_NONE) return psplit_i_nomem(diag);
+    }
+  }
+  return PSPLIT_OK;
+}
+
+/* The first axis from `a` on with a symbol that no input has; the rank: none. */
+static int64_t next_own_symbol(const Onnx__TypeProto *type, uint32_t a,
+                               const psplit_i_intern *of_inputs) {
+  const int64_t rank = psplit_i_type_rank(type);
+  for (; a < rank; a++) {
+    const char *param = psplit_i_type_dim(type, a).param;
+    if (param && psplit_i_intern_find(of_inputs, param) == PSPLIT_NONE) break;
+  }
+  return a < rank ? a : rank;
+}
+
+static bool any_own_symbol(const psplit_i_graph *graph, const psplit_i_intern *of_inputs) {
+  for (uint32_t o = 0; o < graph->n_outputs; o++) {
+    const Onnx__TypeProto *type = graph->values[graph->outputs[o]].declared_type;
+    if (next_own_symbol(type, 0, of_inputs) < psplit_i_type_rank(type)) return true;
+  }
+  return false;
+}
+
+/* Exporters invent symbols for outputs ("Gemm_dim_0"). Where inference finds such a dimension to be
+ * one of an input, the manifest says so: requests can be joined along it. */
+static psplit_code find_output_dims(psplit_i_split *split, const psplit_i_shapes *shapes,
+                                    const psplit_i_intern *of_inputs, psplit_diag *diag) {
+  const psplit_i_graph *graph = split->graph;
+  split->output_dims = PSPLIT_NEW(&split->arena, psplit_i_declared_dim *, graph->n_outputs);
+  if (!split->output_dims) return psplit_i_nomem(diag);
+  for (uint32_t o = 0; o < graph->n_outputs; o++) {
+    const psplit_i_vtype *known = psplit_i_shapes_type(shapes, graph->outputs[o]);
+    const Onnx__TypeProto *type = graph->values[graph->outputs[o]].declared_type;
+    const int64_t rank = psplit_i_type_rank(type);
+    int64_t a = next_own_symbol(type, 0, of_inputs);
+    if (a >= rank || known->kind != PSPLIT_TYPE_TENSOR || known->rank != rank) continue;
+    psplit_i_declared_dim *dims = psplit_i_arena_array(&split->arena, (size_t)rank, sizeof *dims);
+    if (!dims) return psplit_i_nomem(diag);
+    for (uint32_t i = 0; i < rank; i++) dims[i] = psplit_i_type_dim(type, i);
+    for (; a < rank; a = next_own_symbol(type, (uint32_t)a + 1, of_inputs)) {
+      const char *symbol = psplit_i_shapes_emit_dim(shapes, known->dims[a]).symbol;
+      const uint32_t id = symbol ? psplit_i_intern_find(of_inputs, symbol) : PSPLIT_NONE;
+      if (id != PSPLIT_NONE) dims[a].param = of_inputs->text[id];
+    }
+    split->output_dims[o] = dims;
+  }
+  return PSPLIT_OK;
 }
 
 /* --- names --- */
@@ -150,9 +207,19 @@ out:
 
 psplit_code psplit_i_boundary_init(psplit_i_split *split, psplit_diag *diag) {
   psplit_code code;
-  PSPLIT_TRY(find_types(split, diag));
+  psplit_i_intern of_inputs; /* refers to names of the model */
+  psplit_i_shapes *shapes = NULL;
+  psplit_i_intern_init(&of_inputs);
+  PSPLIT_TRY(find_input_symbols(split->graph, diag, &of_inputs));
+  const bool own = any_own_symbol(split->graph, &of_inputs);
+  if (own || split->plan->n_transfers)
+    PSPLIT_TRY(psplit_i_shapes_create(split->graph, NULL, 0, NULL, diag, &shapes));
+  if (own) PSPLIT_TRY(find_output_dims(split, shapes, &of_inputs, diag));
+  if (split->plan->n_transfers) PSPLIT_TRY(find_types(split, shapes, diag));
   if (split->boundary == PSPLIT_BOUNDARY_SENDRECV) PSPLIT_TRY(make_names(split, diag));
 out:
+  psplit_i_shapes_destroy(shapes);
+  psplit_i_intern_fini(&of_inputs);
   return code;
 }
 

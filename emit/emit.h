@@ -126,10 +126,12 @@ typedef struct psplit_i_split {
   size_t n_files;
   psplit_boundary boundary;
   psplit_i_arena arena;
-  uint32_t *info_values;                 /* value of each value_info entry, or PSPLIT_NONE */
-  psplit_i_stage *stages;                /* [plan->n_stages] */
-  const char *const *stage_names;        /* [plan->n_stages] of files */
-  psplit_i_boundary_type *types;         /* [plan->n_transfers] */
+  uint32_t *info_values;          /* value of each value_info entry, or PSPLIT_NONE */
+  psplit_i_stage *stages;         /* [plan->n_stages] */
+  const char *const *stage_names; /* [plan->n_stages] of files */
+  psplit_i_boundary_type *types;  /* [plan->n_transfers] */
+  /* [graph->n_outputs] dimensions of an output in the manifest; NULL: as declared */
+  psplit_i_declared_dim **output_dims;
   const char **send_names, **recv_names; /* [plan->n_transfers]; sendrecv only */
 } psplit_i_split;
 
@@ -163,9 +165,9 @@ void psplit_i_stage_name_of(const psplit_i_split *split, uint32_t stage, const c
 
 /* --- boundary --- */
 
-/* Fills split->types, and split->send_names and recv_names in sendrecv mode: `x.send2` is x on its
- * way to stage 2, `x.recv0` is x from stage 0; a suffix keeps them apart from every name in the
- * model. Errors: UNSUPPORTED (not a tensor, or of unknown type), NOMEM. */
+/* Fills split->types and output_dims, and in sendrecv mode send_names and recv_names: `x.send2` is
+ * x on its way to stage 2, `x.recv0` is x from stage 0; a suffix keeps them apart from every name
+ * in the model. Errors: UNSUPPORTED (not a tensor, or of unknown type), NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_boundary_init(psplit_i_split *split, psplit_diag *diag);
 
 /* Appends fields of a GraphProto to `out`: a Send or Recv node, and a ValueInfoProto. */

@@ -53,7 +53,9 @@ static void write_dim(psplit_i_json *json, psplit_i_declared_dim dim) {
     psplit_i_json_null(json);
 }
 
-static void write_declared(psplit_i_json *json, const Onnx__TypeProto *type) {
+/* `dims` in place of those of the type; NULL: these. */
+static void write_declared(psplit_i_json *json, const Onnx__TypeProto *type,
+                           const psplit_i_declared_dim *dims) {
   psplit_i_text dtype = {0};
   psplit_i_json_key(json, "dtype");
   if (print_type(type, &dtype) && dtype.bytes)
@@ -69,7 +71,7 @@ static void write_declared(psplit_i_json *json, const Onnx__TypeProto *type) {
     return;
   }
   psplit_i_json_open(json, '[');
-  for (uint32_t a = 0; a < rank; a++) write_dim(json, psplit_i_type_dim(type, a));
+  for (uint32_t a = 0; a < rank; a++) write_dim(json, dims ? dims[a] : psplit_i_type_dim(type, a));
   psplit_i_json_close(json, ']');
 }
 
@@ -93,11 +95,11 @@ static bool overridable(const psplit_i_split *split) {
 }
 
 static void write_value(psplit_i_json *json, const psplit_i_value *value,
-                        const Onnx__ValueInfoProto *declared) {
+                        const Onnx__ValueInfoProto *declared, const psplit_i_declared_dim *dims) {
   psplit_i_json_open(json, '{');
   json->compact = true;
   key_string(json, "name", value->name);
-  write_declared(json, declared->type);
+  write_declared(json, declared->type, dims);
   psplit_i_json_close(json, '}');
   json->compact = false;
 }
@@ -109,15 +111,17 @@ static void write_graph_inputs(psplit_i_json *json, const psplit_i_graph *graph,
   for (uint32_t i = 0; i < graph->n_inputs; i++) {
     const psplit_i_value *value = &graph->values[graph->inputs[i]];
     if (psplit_i_has_initializer(value) == with_default)
-      write_value(json, value, graph->proto->input[i]);
+      write_value(json, value, graph->proto->input[i], NULL);
   }
   psplit_i_json_close(json, ']');
 }
 
-static void write_graph_outputs(psplit_i_json *json, const psplit_i_graph *graph) {
+static void write_graph_outputs(const psplit_i_split *split, psplit_i_json *json) {
+  const psplit_i_graph *graph = split->graph;
   psplit_i_json_put_open(json, "outputs", '[');
   for (uint32_t o = 0; o < graph->n_outputs; o++)
-    write_value(json, &graph->values[graph->outputs[o]], graph->proto->output[o]);
+    write_value(json, &graph->values[graph->outputs[o]], graph->proto->output[o],
+                split->output_dims ? split->output_dims[o] : NULL);
   psplit_i_json_close(json, ']');
 }
 
@@ -407,7 +411,7 @@ void psplit_i_manifest_write(const psplit_i_split *split, psplit_i_text *out) {
   write_graph_inputs(&json, graph, "inputs", false);
   if (overridable(split) && any_optional(graph))
     write_graph_inputs(&json, graph, "optional_inputs", true);
-  write_graph_outputs(&json, graph);
+  write_graph_outputs(split, &json);
   psplit_i_json_put_open(&json, "stages", '[');
   for (uint32_t s = 0; s < split->plan->n_stages; s++) write_stage(split, s, &json);
   psplit_i_json_close(&json, ']');

@@ -121,6 +121,12 @@ static const crossing *find_missing(const crossings *a, const crossings *b) {
   return NULL;
 }
 
+static const crossing *find_repeated(const crossings *a) {
+  for (size_t i = 1; i < a->n; i++)
+    if (by_stages_and_tensor(&a->rows[i - 1], &a->rows[i]) == 0) return &a->rows[i];
+  return NULL;
+}
+
 static psplit_code compare_crossings(checking *c) {
   crossings *const lists[] = {&c->sent, &c->received, &c->listed};
   for (size_t l = 0; l < sizeof lists / sizeof *lists; l++)
@@ -146,6 +152,11 @@ static psplit_code compare_crossings(checking *c) {
     return psplit_i_fail(c->diag, PSPLIT_INVALID,
                          "\"%s\" from stage %" PRIu32 " to stage %" PRIu32
                          " is missing among the transfers",
+                         names[one->tensor], one->from, one->to);
+  if ((one = find_repeated(&c->listed)))
+    return psplit_i_fail(c->diag, PSPLIT_INVALID,
+                         "transfers list \"%s\" from stage %" PRIu32 " to stage %" PRIu32
+                         " more than once",
                          names[one->tensor], one->from, one->to);
   return PSPLIT_OK;
 }

@@ -308,7 +308,7 @@ static psplit_code begin(psplit_i_proof *p) {
   PSPLIT_TRY(index_outputs(p));
   PSPLIT_TRY(index_annotations(p));
   PSPLIT_TRY(index_silent(p));
-  if (p->manifest.n_transfers)
+  if (p->manifest.n_transfers || p->manifest.n_outputs)
     PSPLIT_TRY(psplit_i_shapes_create_seen(graph, &sizes, NULL, p->diag, &p->shapes));
   PSPLIT_TRY(psplit_i_tables_init(p));
   if (!p->no_manifest) PSPLIT_TRY(psplit_i_check_manifest(p));

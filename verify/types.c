@@ -1,5 +1,6 @@
 /* Types and shapes: those of the model's inputs and outputs in the manifest equal the model's
- * declarations; those of transferred tensors claim no more than can be inferred from the model. */
+ * declarations, or name what a symbol of these can be inferred to be; those of transferred tensors
+ * claim no more than can be inferred from the model. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -10,11 +11,36 @@ static bool same_dim(psplit_i_manifest_dim a, psplit_i_declared_dim b) {
   return a.param && b.param ? psplit_i_json_says(a.param, b.param) : !a.param && !b.param;
 }
 
+/* Whether a symbol that the model declares stands for this one, by what is known of the value. */
+static bool is_known_as(const psplit_i_proof *p, const psplit_i_vtype *known, int32_t axis,
+                        psplit_i_manifest_dim dim) {
+  if (dim.value >= 0 || !dim.param || known->kind != PSPLIT_TYPE_TENSOR || axis >= known->rank)
+    return false;
+  const char *symbol = psplit_i_shapes_emit_dim(p->shapes, known->dims[axis]).symbol;
+  return symbol && psplit_i_json_says(dim.param, symbol);
+}
+
 static bool same_shape(const psplit_i_shape *shape, const Onnx__TypeProto *type) {
   const int64_t rank = psplit_i_type_rank(type);
   if (shape->rank != rank) return false;
   for (int32_t a = 0; a < shape->rank; a++)
     if (!same_dim(shape->dims[a], psplit_i_type_dim(type, (uint32_t)a))) return false;
+  return true;
+}
+
+/* The same, but what the model has a symbol for may be known as another one. */
+static bool is_known_shape(const psplit_i_proof *p, const psplit_i_manifest_value *value,
+                           const Onnx__TypeProto *type) {
+  const psplit_i_shape *shape = &value->shape;
+  const uint32_t v = psplit_i_graph_find_value(p->graph, value->name);
+  if (!p->shapes || v == PSPLIT_NONE || shape->rank != psplit_i_type_rank(type)) return false;
+  const psplit_i_vtype *known = psplit_i_shapes_type(p->shapes, v);
+  for (int32_t a = 0; a < shape->rank; a++) {
+    const psplit_i_declared_dim declared = psplit_i_type_dim(type, (uint32_t)a);
+    if (!same_dim(shape->dims[a], declared) &&
+        !(declared.param && is_known_as(p, known, a, shape->dims[a])))
+      return false;
+  }
   return true;
 }
 
@@ -45,7 +71,7 @@ psplit_code psplit_i_check_declared(psplit_i_proof *p, const psplit_i_manifest_v
   if (!same_dtype(value->dtype, type))
     return PSPLIT_I_DIFFERS(p, "the manifest says that \"%s\" is %s, and the model does not",
                             value->name, value->dtype ? value->dtype : "of no known type");
-  if (!same_shape(&value->shape, type))
+  if (!same_shape(&value->shape, type) && !is_known_shape(p, value, type))
     return PSPLIT_I_DIFFERS(p, "the manifest gives \"%s\" another shape than the model",
                             value->name);
   return PSPLIT_OK;

@@ -1,12 +1,12 @@
 // onnx-pipeline-serve as clients see it:
 //
-//   node serve.mjs SERVE RUN SPLIT ODD [LAUNCHER]
+//   node serve.mjs SERVE RUN SPLIT VERIFY ODD [LAUNCHER]
 //
 // The Open Inference Protocol in JSON and binary gives the bits that onnx-pipeline-run gives; what is wrong is refused
 // with a status and a reason; what has no room is told to come back; all that was accepted is answered before it ends.
 // ODD: ../runtime/odd_onnxruntime.c.
 import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
 import net from 'node:net';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { writeModel } from '../support/text_model.mjs';
 import { Watch, settled, sleep, within } from '../runtime/runner.mjs';
 import { Clients, INFER, KINDS, values } from './client.mjs';
 
-const [server, runner, splitter, odd, launcher] = process.argv.slice(2);
+const [server, runner, splitter, verifier, odd, launcher] = process.argv.slice(2);
 const clients = new Clients(server, runner, splitter, odd, launcher);
 const { each, tap, tmp, dir, input, output } = clients;
 const serve = (...args) => clients.serve(...args);
@@ -329,6 +329,34 @@ if (!launcher) {
     tap.ok(missing.status === 400 && /no output t/.test(missing.json?.error), 'an output that there is not', `${missing.bytes}`);
     await stop(run);
   }
+}
+
+// Exporters invent symbols for the sizes of outputs. Where one is known to be the batch, requests are joined along it.
+if (!launcher) {
+  const invented = join(tmp, 'invented');
+  writeModel(`<ir_version: 8, opset_import: [{version: 17}]> invented (float[batch,2] x) => (float[Gemm_dim_0,2] y, float[Gemm_dim_0,batch] z) {
+    y = Relu (x) t = Transpose (x) z = MatMul (y, t) }`, `${invented}.onnx`);
+  for (const k of ['1', '2']) {
+    const made = each.start(splitter, [`${invented}.onnx`, '-k', k, '-o', `${invented}${k}`, '-q']);
+    const proved = each.start(verifier, [`${invented}${k}`, '--model', `${invented}.onnx`]);
+    const { outputs } = JSON.parse(readFileSync(join(`${invented}${k}`, 'pipeline.json')));
+    tap.ok(made.status === 0 && proved.status === 0 && outputs.map(({ shape }) => shape.join()).join(' ') === 'batch,2 batch,batch',
+      `symbols of outputs, ${k}`, `${made.stderr}${proved.stderr}${JSON.stringify(outputs)}`);
+  }
+  const manifest = join(`${invented}2`, 'pipeline.json'), text = readFileSync(manifest, 'utf8');
+  for (const [name, good] of [['Gemm_dim_0', true], ['other', false]]) {
+    writeFileSync(manifest, text.replace(/("name": "y".*)"batch"/, `$1"${name}"`));
+    const { status } = each.start(verifier, [`${invented}2`, '--model', `${invented}.onnx`]);
+    tap.ok((status === 0) === good, `y of ${name}`, `${status}`);
+  }
+  writeModel(`<ir_version: 8, opset_import: [{version: 17}]> invented (float[batch,2] x) => (float[Gemm_dim_0,2] y) { y = Relu (x) }`,
+    `${invented}.onnx`);
+  each.start(splitter, [`${invented}.onnx`, '-k', '1', '-o', `${invented}1`, '-q', '--force']);
+  const run = await serve(['--max-batch', '4', '--batch-delay', '100'], undefined, `${invented}1`);
+  const answers = await Promise.all([1, 2, 3].map((value) => ask(run, 'POST', INFER,
+    JSON.stringify({ inputs: [{ name: 'x', shape: [1, 2], datatype: 'FP32', data: [value, -value] }] }))));
+  tap.ok(answers.every(({ json }, i) => json?.outputs?.[0].data.join() === `${i + 1},0`), 'they are joined', answers.map(({ bytes }) => `${bytes}`).join());
+  await stop(run);
 }
 
 // Mistakes of who starts it.
