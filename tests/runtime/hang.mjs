@@ -53,7 +53,7 @@ const most = 1000 * TIMEOUT_S + SOON_MS;
 const fails = (status) => (launcher ? status > 0 : status === 3);
 
 // A node that computes for minutes, sessions that hang.
-await endsTimed('a stage that computes on', () => start('', '--random', '--dim', 'n=4000', '--warmup', '0', '--timeout', '1'),
+await endsTimed('a stage that computes on', () => start('', '--random', '--dim', 'n=2500', '--warmup', '0', '--timeout', '1'),
   fails, /^error: stage 1 \(stage1\.onnx\) has computed micro-batch 0 for more than 1 s/m, most + 2000);
 for (const [what, pattern] of [
   ['hang-open stage0', /^error: stage 0 \(stage0\.onnx\) has been opened for more than 1 s/m],

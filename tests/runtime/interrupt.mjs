@@ -13,7 +13,7 @@ const [runner, splitter, launcher] = process.argv.slice(2);
 const each = new Runner(runner, splitter, launcher, 2);
 const { tap, tmp } = each;
 const { model, dir, manifest: { inputs: [{ name: input }] } } = each.split('long_node');
-const N = 4000; // 64e9 multiplications of integers
+const N = 2500; // 15.6e9 multiplications of integers; a larger x takes a second to come where pages are slow to map
 const SOON_MS = 1500; // 1 s, and what the machine takes to end a process
 const AT_ONCE_MS = 1500;
 const STATUS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 };
@@ -41,7 +41,7 @@ const used = (pid) => {
 };
 // Until the process is in its long node.
 async function busy(pid) {
-  await until(() => used(pid) >= 1.2 || hasEnded(pid), 120);
+  await until(() => used(pid) >= 2 || hasEnded(pid), 120);
 }
 // Sends signals, 0.3 s apart, and says how long after the last the process has ended: a launcher may take longer.
 async function endBy(run, pid, signals) {
