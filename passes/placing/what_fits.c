@@ -10,15 +10,14 @@
 #include "least_memory.h"
 #include "units.h"
 
-bool psplit_i_any_pin(const psplit_planner *planner) {
+static bool any_pin(const psplit_planner *planner) {
   for (uint32_t n = 0; n < planner->graph->n_nodes; n++)
     if (planner->pin[n] != PSPLIT_NONE || planner->together[n] != PSPLIT_NONE) return true;
   return false;
 }
 
-/* Whether nothing but memory restricts the placement of nodes. */
-static bool is_free(const psplit_planner *planner) {
-  return !psplit_i_any_pin(planner) && !planner->node_refused;
+bool psplit_i_any_wish(const psplit_planner *planner) {
+  return planner->node_refused || any_pin(planner);
 }
 
 static const char *name_of_value(const psplit_planner *planner, uint32_t value) {
@@ -80,10 +79,10 @@ static void name_blocking(const psplit_planner *planner, const psplit_i_fit *fit
 
 static void say_number(const psplit_planner *planner, uint32_t n_stages, const char *like,
                        psplit_i_what_fits *out) {
-  if (!like && is_free(planner)) out->n_stages = n_stages;
+  if (!like && !psplit_i_any_wish(planner)) out->n_stages = n_stages;
   snprintf(out->words, sizeof out->words, "; %" PRIu32 " stage%s would fit%s%.256s%s%s%s", n_stages,
            n_stages == 1 ? "" : "s", like ? " on devices like \"" : "", like ? like : "",
-           like ? "\"" : "", psplit_i_any_pin(planner) ? " without pins" : "",
+           like ? "\"" : "", any_pin(planner) ? " without pins" : "",
            planner->node_refused ? " if devices supported all nodes" : "");
 }
 
@@ -106,7 +105,8 @@ static psplit_code find_number(psplit_planner *planner, psplit_i_what_fits *out,
     psplit_i_fit_alike(planner, b.group, b.n_groups, like, group_stage, &fit, &n_assumed, diag));
   for (uint32_t n = 0; n < n_nodes; n++)
     if (b.group[n] != PSPLIT_NONE) stage[n] = group_stage[b.group[n]];
-  const bool asked = alike && is_free(planner) && fit.n_stages == planner->options.n_stages;
+  const bool asked =
+    alike && !psplit_i_any_wish(planner) && fit.n_stages == planner->options.n_stages;
   if (fit.n_stages && !asked && psplit_i_states_are_kept(planner, stage, classes))
     say_number(planner, fit.n_stages, alike ? NULL : psplit_devices_name(planner->devices, like),
                out);

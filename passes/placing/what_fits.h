@@ -23,7 +23,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_what_fits_find(psplit_planner *planner,
                                                     const psplit_i_request *r,
                                                     psplit_i_what_fits *out, psplit_diag *diag);
 
-/* Whether pins, or nodes that are kept together, restrict the placement of nodes. */
-bool psplit_i_any_pin(const psplit_planner *planner);
+/* Whether anything but memory restricts the placement of nodes: pins, nodes that are kept together,
+ * operators that a device lacks. */
+bool psplit_i_any_wish(const psplit_planner *planner);
 
 #endif

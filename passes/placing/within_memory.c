@@ -27,11 +27,6 @@ static bool any_memory_limit(const psplit_planner *planner) {
   return false;
 }
 
-/* Whether constraints other than memory restrict the placement of nodes. */
-static bool any_wish(const psplit_planner *planner) {
-  return planner->node_refused || psplit_i_any_pin(planner);
-}
-
 /* Where fewer stages would do, that is the remedy. */
 static psplit_i_advice advice_of(const psplit_planner *planner, const psplit_i_what_fits *fits) {
   return fits->n_stages && fits->n_stages < planner->options.n_stages ? PSPLIT_I_HELPS(FEWER_STAGES)
@@ -137,7 +132,8 @@ static psplit_code cut_to_fit(psplit_planner *planner, const psplit_i_request *r
     PSPLIT_TRY(psplit_i_fit_memory(planner, b.group, b.n_groups, group_stage, &fit, &found, diag));
   }
   /* The cut ignores all of these constraints. */
-  found = found && !any_wish(planner) && !planner->next_hop && !psplit_i_request_joins_any(r);
+  found =
+    found && !psplit_i_any_wish(planner) && !planner->next_hop && !psplit_i_request_joins_any(r);
   if (!found && !fitting) return too_large(planner, r, solved, diag);
   if (!found) goto out;
   memcpy(old, planner->stage, n_nodes * sizeof *old);
@@ -226,7 +222,7 @@ psplit_code psplit_i_solve_within_memory(psplit_planner *planner, const psplit_i
   psplit_i_least_memory least;
   PSPLIT_TRY(psplit_i_least_memory_find(planner, n_stages, &least, diag));
   if (least.too_little) return refuse(planner, r, &least, diag);
-  if (any_memory_limit(planner) && !any_wish(planner)) {
+  if (any_memory_limit(planner) && !psplit_i_any_wish(planner)) {
     psplit_i_fit fit;
     PSPLIT_TRY(first_fit(planner, &fit, diag));
     /* A group that does not fit alone may fit together with its inputs, but only with few
@@ -240,7 +236,7 @@ psplit_code psplit_i_solve_within_memory(psplit_planner *planner, const psplit_i
     code = psplit_i_request_solve(planner, r, offered, round ? share / 10 : share, &why);
     if (code == PSPLIT_INFEASIBLE && round) break;
     if (code == PSPLIT_INFEASIBLE && any_memory_limit(planner) &&
-        (n_stages == 1 || !any_wish(planner))) {
+        (n_stages == 1 || !psplit_i_any_wish(planner))) {
       bool enough = false;
       PSPLIT_TRY(enough_work(planner, &enough, diag));
       return enough ? cut_to_fit(planner, r, false, diag) : psplit_i_fail_as(diag, &why);
