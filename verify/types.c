@@ -20,28 +20,24 @@ static bool is_known_as(const psplit_i_proof *p, const psplit_i_vtype *known, in
   return symbol && psplit_i_json_says(dim.param, symbol);
 }
 
-static bool same_shape(const psplit_i_shape *shape, const Onnx__TypeProto *type) {
+/* `known`: of a value whose symbols may be named as what they are known to be; NULL: they may
+ * not. */
+static bool same_shape(const psplit_i_proof *p, const psplit_i_shape *shape,
+                       const Onnx__TypeProto *type, const psplit_i_vtype *known) {
   const int64_t rank = psplit_i_type_rank(type);
   if (shape->rank != rank) return false;
-  for (int32_t a = 0; a < shape->rank; a++)
-    if (!same_dim(shape->dims[a], psplit_i_type_dim(type, (uint32_t)a))) return false;
-  return true;
-}
-
-/* The same, but what the model has a symbol for may be known as another one. */
-static bool is_known_shape(const psplit_i_proof *p, const psplit_i_manifest_value *value,
-                           const Onnx__TypeProto *type) {
-  const psplit_i_shape *shape = &value->shape;
-  const uint32_t v = psplit_i_graph_find_value(p->graph, value->name);
-  if (!p->shapes || v == PSPLIT_NONE || shape->rank != psplit_i_type_rank(type)) return false;
-  const psplit_i_vtype *known = psplit_i_shapes_type(p->shapes, v);
   for (int32_t a = 0; a < shape->rank; a++) {
     const psplit_i_declared_dim declared = psplit_i_type_dim(type, (uint32_t)a);
     if (!same_dim(shape->dims[a], declared) &&
-        !(declared.param && is_known_as(p, known, a, shape->dims[a])))
+        !(known && declared.param && is_known_as(p, known, a, shape->dims[a])))
       return false;
   }
   return true;
+}
+
+static const psplit_i_vtype *known_type(const psplit_i_proof *p, const char *name) {
+  const uint32_t value = psplit_i_graph_find_value(p->graph, name);
+  return p->shapes && value != PSPLIT_NONE ? psplit_i_shapes_type(p->shapes, value) : NULL;
 }
 
 /* What a dtype starts with, for values that are not dense tensors. */
@@ -71,7 +67,7 @@ psplit_code psplit_i_check_declared(psplit_i_proof *p, const psplit_i_manifest_v
   if (!same_dtype(value->dtype, type))
     return PSPLIT_I_DIFFERS(p, "the manifest says that \"%s\" is %s, and the model does not",
                             value->name, value->dtype ? value->dtype : "of no known type");
-  if (!same_shape(&value->shape, type) && !is_known_shape(p, value, type))
+  if (!same_shape(p, &value->shape, type, known_type(p, value->name)))
     return PSPLIT_I_DIFFERS(p, "the manifest gives \"%s\" another shape than the model",
                             value->name);
   return PSPLIT_OK;
@@ -118,7 +114,7 @@ psplit_code psplit_i_check_port_shape(psplit_i_proof *p, uint32_t t, const Onnx_
 psplit_code psplit_i_check_transfer_shape(psplit_i_proof *p, uint32_t t,
                                           const Onnx__TypeProto *type) {
   const psplit_i_manifest_transfer *transfer = &p->manifest.transfers[t];
-  if (!same_shape(&transfer->shape, type))
+  if (!same_shape(p, &transfer->shape, type, NULL))
     return PSPLIT_I_DIFFERS(p,
                             "transfer %" PRIu64
                             ": the manifest gives \"%s\" another shape than stage "
