@@ -493,9 +493,9 @@ export const fixtures = {
   },
 
   long_node: {
-    why: 'a node that computes for minutes where n is some thousands, and cannot be stopped meanwhile',
+    why: 'a node that compares each of n boxes with each: of small inputs, for minutes, and it cannot be stopped meanwhile',
     max_stages: 2,
-    runs: [{ shapes: { x: [3, 3] } }],
+    runs: [{ shapes: { x: [1, 3, 4] } }],
   },
   one_edge: {
     why: 'two cheap operators, and between them one tensor that is as large as n says',
