@@ -781,6 +781,26 @@ async function asked(title, page, model, ...options) {
   tap.none(apart.filter((each) => !coarsened || !each.includes(' supernodes: ')), `${title}: and plans what the page shows`);
 }
 
+// How much slower than where the promise was measured this machine draws now: by a picture of 5,000 shapes and words, in
+// which nothing of the page's own code has a part. The best of a few: each may be interrupted.
+const PICTURE_MS = 65;
+const PICTURE = `
+  const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
+  for (let i = 0; i < 5000; i++) {
+    const shape = document.createElementNS(svg.namespaceURI, i % 2 ? 'text' : 'rect');
+    for (const [name, at] of Object.entries({ x: i % 97, y: i % 89, width: 20, height: 9 })) shape.setAttribute(name, at);
+    if (i % 2) shape.textContent = 'node ' + i;
+    svg.append(shape);
+  }
+  document.body.append(svg);
+  svg.getBBox();
+  setTimeout(() => svg.remove());`;
+async function slowness(page) {
+  const times = [];
+  for (let i = 0; i < 3; i++) times.push(await took(page, PICTURE));
+  return Math.max(1, Math.min(...times) / PICTURE_MS);
+}
+
 async function large() {
   // Held is half as much again as what is promised of 5,000: machines differ.
   for (const [n, first, each] of [[5000, 1500, 150], [50000, 5000, 1500]]) {
@@ -790,7 +810,8 @@ async function large() {
     const page = await open(title, inspect(model, '-k', '4', '--time-limit', '0'));
     if (!page) return;
     const supernodes = await page.evaluate(() => window.page.data.plans[0].supernodes.length);
-    tap.ok(page.milliseconds < first, `${title}: the first picture is there`, `${page.milliseconds} ms`);
+    const slow = await slowness(page);
+    tap.ok(page.milliseconds < first * slow, `${title}: the first picture is there`, `${page.milliseconds} ms`);
     const actions = [['select', 'page.select(page.data.plans[0].order[value])', 40], ['memory', 'page.set({ mode: "memory" })'], ['schedule', 'page.set({ view: "schedule" })'], ['cuts', 'page.set({ view: "cuts" })'], ['move a cut', 'page.moveCut(1, page.cutPlaces()[1] + value)', 5], ['move it again', 'page.moveCut(1, page.cutPlaces()[1] - value)', 9], ['model', 'page.set({ view: "model" })'], ['open a scope', 'page.toggle(page.model().find((b) => !b.leaf && !b.open)?.key)']];
     const times = [];
     for (const [name, text, value] of actions) times.push([name, await took(page, text, value)]);
@@ -798,8 +819,9 @@ async function large() {
     tap.ok(/--pins big-4.pins/.test(await page.locator('#export textarea').inputValue()), `${title}: more pins than a command takes are a file`);
     if (n > 5000) await asked(title, page, model);
     const worst = Math.max(...times.map(([, ms]) => ms));
-    tap.ok(worst < each, `${title}: every action answers`, times.join(' '));
-    console.log(`# ${title}, ${supernodes} supernodes, time of the page's thread: first picture ${page.milliseconds.toFixed(0)} ms; ${times.map(([name, ms]) => `${name} ${ms.toFixed(0)}`).join(', ')} ms`);
+    tap.ok(worst < each * slow, `${title}: every action answers`, times.join(' '));
+    console.log(`# ${title}, ${supernodes} supernodes, time of the page's thread, which draws ${slow.toFixed(1)} times slower than ` +
+      `where the promise was measured: first picture ${page.milliseconds.toFixed(0)} ms; ${times.map(([name, ms]) => `${name} ${ms.toFixed(0)}`).join(', ')} ms`);
     await close(title, page);
   }
 }
