@@ -9,7 +9,6 @@
 #include "probe.h"
 
 void plan_options_init(plan_options *options) {
-  *options = (plan_options){0};
   psplit_read_options_init(&options->read);
   psplit_planner_options_init(&options->planner);
   options->planner.dims = options->dims;

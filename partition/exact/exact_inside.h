@@ -33,7 +33,7 @@
 /* Bytes between what one thread writes and what others read: caches move whole lines, in pairs. */
 enum { PSPLIT_I_APART = 128 };
 
-enum { PSPLIT_I_N_SHARDS = 128, PSPLIT_I_N_RECENT = 1 << 13, PSPLIT_I_STEPS_PER_LABEL = 8 };
+enum { PSPLIT_I_N_SHARDS = 128, PSPLIT_I_MOST_RECENT = 1 << 13, PSPLIT_I_STEPS_PER_LABEL = 8 };
 
 typedef struct psplit_i_label {
   uint64_t hash, receivers; /* of the downset; of the receiver counts */
@@ -232,9 +232,10 @@ typedef struct psplit_i_expander {
   uint64_t n_steps, n_told; /* of work; of them, those added to the total */
   uint64_t n_loads, n_loads_told;
   uint64_t n_stages, n_pushed; /* stages that were formed, labels that they led to */
-  psplit_i_recent *recent;     /* [PSPLIT_I_N_RECENT] */
-  int64_t min_time;            /* of what is left */
-  int64_t price_left;          /* of what is left, by options->price */
+  psplit_i_recent *recent;     /* [n_recent], a power of two */
+  uint32_t n_recent;
+  int64_t min_time;   /* of what is left */
+  int64_t price_left; /* of what is left, by options->price */
   const psplit_i_label *from;
   uint32_t from_id;
   char apart[PSPLIT_I_APART];

@@ -235,9 +235,12 @@ psplit_code psplit_i_expander_init(psplit_i_expander *d, psplit_i_program *x) {
   d->n_succ = PSPLIT_NEW(&d->arena, uint32_t, n);
   d->taken = PSPLIT_NEW(&d->arena, uint32_t, n);
   d->keys = PSPLIT_NEW(&d->arena, uint8_t, x->n_key_bytes);
-  d->recent = PSPLIT_NEW(&d->arena, psplit_i_recent, PSPLIT_I_N_RECENT);
+  /* Few clusters push few labels, and mapping a page for nothing takes longer than they do. */
+  for (d->n_recent = 256; d->n_recent < PSPLIT_I_MOST_RECENT && d->n_recent < 64 * n;)
+    d->n_recent *= 2;
+  d->recent = PSPLIT_NEW(&d->arena, psplit_i_recent, d->n_recent);
   if (!d->recent) return PSPLIT_NOMEM;
-  for (uint32_t i = 0; i < PSPLIT_I_N_RECENT; i++) d->recent[i].state = PSPLIT_NONE;
+  for (uint32_t i = 0; i < d->n_recent; i++) d->recent[i].state = PSPLIT_NONE;
   d->n_placed = PSPLIT_NEW(&d->arena, uint32_t, x->instance->n_nets);
   if (!d->keys || !d->budgets || !d->next_budgets || !d->sources || !d->times_sent || !d->pairs ||
       !d->left || !d->tops || !d->n_succ || !d->taken || !d->n_placed)

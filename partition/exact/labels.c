@@ -11,7 +11,7 @@ static size_t slot_of(const psplit_i_shard *s, uint64_t hash, uint32_t state) {
 }
 
 static bool shard_grow(psplit_i_shard *s) {
-  const size_t n = s->n_slots ? s->n_slots * 2 : 256;
+  const size_t n = s->n_slots ? s->n_slots * 2 : 16;
   uint32_t *slots = malloc(n * sizeof *slots);
   if (!slots) return false;
   memset(slots, 0xff, n * sizeof *slots);

@@ -37,7 +37,7 @@ static void push_label(psplit_i_expander *d, const psplit_i_transition *move, ui
                                 .parent = d->from_id,
                                 .state = next};
   d->n_pushed++;
-  psplit_i_recent *r = &d->recent[psplit_i_mix64(fresh.hash + next) & (PSPLIT_I_N_RECENT - 1)];
+  psplit_i_recent *r = &d->recent[psplit_i_mix64(fresh.hash + next) & (d->n_recent - 1)];
   const uint64_t check = d->check + psplit_i_mix64(receivers);
   if (r->hash == fresh.hash && r->check == check && r->state == next &&
       (r->comm < fresh.comm ||
