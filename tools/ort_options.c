@@ -314,12 +314,10 @@ psplit_code ort_settings_apply(ort_settings *s, const psplit_pipeline_info *pipe
 psplit_code ort_settings_apply_whole(ort_settings *s, psplit_diag *diag) {
   static const psplit_pipeline_stage WHOLE = {.file = "", .device = "", .n_replicas = 1};
   const psplit_pipeline_info info = {.n_stages = 1, .stages = &WHOLE};
-  if (s->devices_file || s->probe)
-    return psplit_diag_fail(diag, PSPLIT_USAGE,
-                            "%s is for the stages of a split, and a whole model has none",
-                            s->devices_file ? "--devices" : "--probe");
+  const char *of_stages = s->devices_file ? "--devices" : s->probe ? "--probe" : NULL;
   bool provider = false, option = false;
   for (size_t i = 0; i < s->n_list; i++) {
+    if (s->list[i].id == OPT_STAGE_REPLICAS) of_stages = "--replicas";
     if (s->list[i].stage != PSPLIT_NONE)
       return psplit_diag_fail(diag, PSPLIT_USAGE,
                               "an option is for stage %" PRIu32 ", and a whole model has no stages",
@@ -327,6 +325,9 @@ psplit_code ort_settings_apply_whole(ort_settings *s, psplit_diag *diag) {
     provider |= s->list[i].id == OPT_PROVIDER;
     option |= s->list[i].id == OPT_PROVIDER_OPTION;
   }
+  if (of_stages)
+    return psplit_diag_fail(
+      diag, PSPLIT_USAGE, "%s is for the stages of a split, and a whole model has none", of_stages);
   if (option && !provider)
     return psplit_diag_fail(diag, PSPLIT_USAGE, "--provider-option, but no --provider");
   return ort_settings_apply(s, &info, diag);
