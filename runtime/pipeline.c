@@ -4,44 +4,78 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "name_list.h"
+#include "intern.h"
 
 typedef struct transfer {
   uint64_t tag;
   uint32_t from, to, output, input;
 } transfer;
 
-static psplit_code find_model_inputs(psplit_i_pipe *p, psplit_diag *diag) {
-  const psplit_i_manifest *m = &p->manifest;
-  p->model_input = PSPLIT_NEW(&p->arena, uint32_t *, m->n_stages);
-  if (!p->model_input) return psplit_i_nomem(diag);
-  for (uint32_t s = 0; s < m->n_stages; s++) {
-    const psplit_i_manifest_stage *stage = &m->stages[s];
-    uint32_t *found = p->model_input[s] = PSPLIT_NEW(&p->arena, uint32_t, stage->n_inputs);
-    if (!found) return psplit_i_nomem(diag);
-    for (uint32_t i = 0; i < stage->n_inputs; i++)
-      found[i] = stage->inputs[i].from == PSPLIT_I_FROM_MODEL
-                   ? psplit_i_name_find(m->inputs, m->n_inputs, stage->inputs[i].tensor)
-                   : PSPLIT_NONE;
+/* Where names stand in a list, first. */
+typedef struct positions {
+  psplit_i_intern names;
+  uint32_t *of; /* [names.n] */
+} positions;
+
+/* out->names is the caller's to end, also after a failure. O(n) */
+static psplit_code list_names(psplit_i_pipe *p, const char *const *names, uint32_t n,
+                              psplit_diag *diag, positions *out) {
+  psplit_i_intern_init(&out->names);
+  out->of = PSPLIT_NEW(&p->arena, uint32_t, n);
+  if (!out->of) return psplit_i_nomem(diag);
+  for (uint32_t i = 0; i < n; i++) {
+    const uint32_t n_known = out->names.n, id = psplit_i_intern_add(&out->names, names[i]);
+    if (id == PSPLIT_NONE) return psplit_i_nomem(diag);
+    if (id == n_known) out->of[id] = i;
   }
   return PSPLIT_OK;
 }
 
-static psplit_code find_model_outputs(psplit_i_pipe *p, psplit_diag *diag) {
+static uint32_t position_of(const positions *list, const char *name) {
+  const uint32_t id = psplit_i_intern_find(&list->names, name);
+  return id == PSPLIT_NONE ? PSPLIT_NONE : list->of[id];
+}
+
+static psplit_code find_model_inputs(psplit_i_pipe *p, psplit_diag *diag) {
+  psplit_code code;
+  positions list;
   const psplit_i_manifest *m = &p->manifest;
+  PSPLIT_TRY(list_names(p, m->inputs, m->n_inputs, diag, &list));
+  p->model_input = PSPLIT_NEW(&p->arena, uint32_t *, m->n_stages);
+  if (!p->model_input) PSPLIT_FAIL(psplit_i_nomem(diag));
+  for (uint32_t s = 0; s < m->n_stages; s++) {
+    const psplit_i_manifest_stage *stage = &m->stages[s];
+    uint32_t *found = p->model_input[s] = PSPLIT_NEW(&p->arena, uint32_t, stage->n_inputs);
+    if (!found) PSPLIT_FAIL(psplit_i_nomem(diag));
+    for (uint32_t i = 0; i < stage->n_inputs; i++)
+      found[i] = stage->inputs[i].from == PSPLIT_I_FROM_MODEL
+                   ? position_of(&list, stage->inputs[i].tensor)
+                   : PSPLIT_NONE;
+  }
+out:
+  psplit_i_intern_fini(&list.names);
+  return code;
+}
+
+static psplit_code find_model_outputs(psplit_i_pipe *p, psplit_diag *diag) {
+  psplit_code code;
+  positions list;
+  const psplit_i_manifest *m = &p->manifest;
+  PSPLIT_TRY(list_names(p, m->outputs, m->n_outputs, diag, &list));
   p->model_output = PSPLIT_NEW(&p->arena, uint32_t *, m->n_stages);
-  if (!p->model_output) return psplit_i_nomem(diag);
+  if (!p->model_output) PSPLIT_FAIL(psplit_i_nomem(diag));
   for (uint32_t s = 0; s < m->n_stages; s++) {
     const psplit_i_manifest_stage *stage = &m->stages[s];
     uint32_t *found = p->model_output[s] = PSPLIT_NEW(&p->arena, uint32_t, stage->n_outputs);
-    if (!found) return psplit_i_nomem(diag);
+    if (!found) PSPLIT_FAIL(psplit_i_nomem(diag));
     for (uint32_t o = 0; o < stage->n_outputs; o++) {
       const psplit_i_row *row = &stage->outputs[o];
-      found[o] =
-        row->to_model ? psplit_i_name_find(m->outputs, m->n_outputs, row->tensor) : PSPLIT_NONE;
+      found[o] = row->to_model ? position_of(&list, row->tensor) : PSPLIT_NONE;
     }
   }
-  return PSPLIT_OK;
+out:
+  psplit_i_intern_fini(&list.names);
+  return code;
 }
 
 static int by_pair_and_tag(const void *a, const void *b) {
