@@ -183,17 +183,16 @@ out:
 }
 
 /* Solves with one device per stage, where all memory counts. *out_ns is INT64_MAX if nothing
- * fits. */
-static psplit_code place_one_each(replicas *r, int64_t *out_ns) {
+ * fits, for the reason in *out_why. */
+static psplit_code place_one_each(replicas *r, int64_t *out_ns, psplit_diag *out_why) {
   psplit_code code;
   psplit_planner *planner = r->planner;
-  psplit_diag why = {0};
   *out_ns = INT64_MAX;
   planner->plan = NULL;
   PSPLIT_TRY(psplit_i_planner_order_devices(planner, NULL, 0, r->diag));
-  code = psplit_i_solve_within_memory(planner, r->request, 0.5, &why);
+  code = psplit_i_solve_within_memory(planner, r->request, 0.5, out_why);
   if (code == PSPLIT_INFEASIBLE) return PSPLIT_OK;
-  if (code != PSPLIT_OK) PSPLIT_FAIL(psplit_i_fail_as(r->diag, &why));
+  if (code != PSPLIT_OK) PSPLIT_FAIL(psplit_i_fail_as(r->diag, out_why));
   r->n_stages = planner->options.n_stages;
   for (uint32_t s = 0; s < r->n_stages; s++) {
     r->first[s] = s;
@@ -219,14 +218,12 @@ static psplit_code place_within_memory(replicas *r) {
   if (fits && round == 0) return PSPLIT_OK;
   const int64_t several_ns = fits ? planner->plan->value_ns : INT64_MAX;
   int64_t one_ns;
+  psplit_diag why = {0};
   several = planner->solution;
   planner->solution = NULL;
-  PSPLIT_TRY(place_one_each(r, &one_ns));
+  PSPLIT_TRY(place_one_each(r, &one_ns, &why));
   if (one_ns < several_ns) goto out;
-  if (!fits)
-    PSPLIT_FAIL(psplit_i_fail(r->diag, PSPLIT_INFEASIBLE,
-                              "no split was found whose stages fit into the memory of their "
-                              "devices; more devices or more memory are needed"));
+  if (!fits) PSPLIT_FAIL(psplit_i_fail_as(r->diag, &why));
   psplit_solution_destroy(planner->solution);
   planner->solution = several;
   several = NULL;

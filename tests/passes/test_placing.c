@@ -23,6 +23,10 @@ static const char DECODER[] =
   " (float[b,s,8] y, float[b,2,t,8] \"present.0.key\") <float[100,8] w = random(1)> {"
   " e = Gather (w, input_ids) y = Relu (e)"
   " \"present.0.key\" = Concat <axis = 2> (\"past_key_values.0.key\", \"past_key_values.0.key\") }";
+static const char WEIGHTS[] =
+  "(float[64,64] x) => (float[64,64] d) <float[64,64] w = random(1), float[64,64] u = random(2),"
+  " float[64,64] v = random(3), float[64,64] s = random(4)> {"
+  " [a] a = MatMul (x, w) [b] b = MatMul (a, u) [c] c = MatMul (b, v) [d] d = MatMul (c, s) }";
 static const char CONSTANTS[] =
   "() => (float[2] y) { c = Constant <value_floats = [1.0, 2.0]> () y = Neg (c) }";
 
@@ -75,6 +79,11 @@ static const char NO_LINK[] =
   " {\"name\": \"c\", \"preset\": \"cpu\"}],"
   " \"links\": [{\"from\": \"a\", \"to\": \"c\", \"bytes_per_second\": 0}]}";
 
+/* Each has room for the runtime, and little more. */
+static const char NARROW[] =
+  "{\"devices\": [{\"name\": \"a\", \"preset\": \"cpu\", \"memory_bytes\": 1060000},"
+  " {\"name\": \"b\", \"preset\": \"cpu\", \"memory_bytes\": 1060000}]}";
+
 static void expect_refusal(const refusal *at) {
   psplit_model *model = opened_text(at->model);
   psplit_devices *devices = at->devices ? parsed(at->devices) : NULL;
@@ -117,6 +126,7 @@ static void what_does_not_go_together_is_refused(void **state) {
     {CHAIN, NULL, true, with_segments, "several segments"},
     {CHAIN, NO_LINK, true, NULL, "require identical devices"},
     {CONSTANTS, NULL, true, NULL, "constants alone"},
+    {WEIGHTS, NARROW, true, NULL, "\"a\" and the nodes it must stay with need"},
   };
   for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) expect_refusal(&refusals[i]);
 }
