@@ -79,8 +79,8 @@ static psplit_code refuse(const psplit_planner *planner, psplit_diag *diag) {
                        "several segments on a device cannot be combined with %s", what);
 }
 
-/* Reports why there is no placement: memory that no number of segments helps, or too few
- * segments. */
+/* Reports why there is no placement: memory that no number of segments helps, or maybe too few
+ * segments, if a device may have fewer than there are supernodes. */
 static psplit_code none_found(psplit_i_segments *s) {
   psplit_code code;
   char need[PSPLIT_I_UNIT_BYTES];
@@ -98,9 +98,9 @@ static psplit_code none_found(psplit_i_segments *s) {
                     psplit_i_node_known_as(graph, &graph->nodes[least.node]),
                     psplit_i_in_bytes(least.node_bytes, need)));
   }
-  code = psplit_i_fail(
-    s->diag, PSPLIT_INFEASIBLE,
-    "no placement with so few segments on each device was found to fit; allow more segments");
+  code = psplit_i_fail(s->diag, PSPLIT_INFEASIBLE, "no placement %swas found to fit%s",
+                       s->max_segments < s->n_groups ? "with so few segments on each device " : "",
+                       s->max_segments < s->n_groups ? "; allow more segments" : "");
 out:
   return code;
 }

@@ -66,6 +66,8 @@ static void with_certificate(psplit_planner_options *o) { o->certify = true; }
 
 static void with_segments(psplit_planner_options *o) { o->max_segments = 2; }
 
+static void with_any_segments(psplit_planner_options *o) { o->max_segments = UINT32_MAX; }
+
 /* Devices and links in full; NULL: two CPUs. */
 typedef struct refusal {
   const char *model, *devices;
@@ -127,6 +129,8 @@ static void what_does_not_go_together_is_refused(void **state) {
     {CHAIN, NO_LINK, true, NULL, "require identical devices"},
     {CONSTANTS, NULL, true, NULL, "constants alone"},
     {WEIGHTS, NARROW, true, NULL, "\"a\" and the nodes it must stay with need"},
+    {WEIGHTS, NARROW, false, NULL, "so few segments on each device was found to fit; allow more"},
+    {WEIGHTS, NARROW, false, with_any_segments, "no placement was found to fit"},
   };
   for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) expect_refusal(&refusals[i]);
 }
