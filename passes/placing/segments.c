@@ -91,12 +91,15 @@ static psplit_code none_found(psplit_i_segments *s) {
   PSPLIT_TRY(psplit_i_least_memory_find(s->planner, s->n_devices, &least, s->diag));
   if (least.node != PSPLIT_NONE) {
     const psplit_i_graph *graph = s->planner->graph;
+    psplit_i_advice advice;
+    const char *undivided = psplit_i_why_undivided(s->planner, least.node, &advice);
+    if (!undivided) PSPLIT_FAIL(psplit_i_nomem(s->diag));
     PSPLIT_FAIL(
-      psplit_i_fail(s->diag, PSPLIT_INFEASIBLE,
-                    "memory: node \"%s\" and the nodes it must stay with need %s, which no "
-                    "device has; a device with more memory helps, more segments do not",
-                    psplit_i_node_known_as(graph, &graph->nodes[least.node]),
-                    psplit_i_in_bytes(least.node_bytes, need)));
+      psplit_i_fail_about(s->diag, PSPLIT_INFEASIBLE, advice,
+                          "memory: node \"%s\" and the nodes it must stay with need %s, which no "
+                          "device has%s; a device with more memory helps, more segments do not",
+                          psplit_i_node_known_as(graph, &graph->nodes[least.node]),
+                          psplit_i_in_bytes(least.node_bytes, need), undivided));
   }
   code = psplit_i_fail(s->diag, PSPLIT_INFEASIBLE, "no placement %swas found to fit%s",
                        s->max_segments < s->n_groups ? "with so few segments on each device " : "",

@@ -57,29 +57,35 @@ static psplit_code find_too_large(psplit_planner *planner, psplit_i_what_fits *o
   const psplit_code code =
     psplit_i_least_memory_find(planner, psplit_devices_count(planner->devices), &least, diag);
   if (code != PSPLIT_OK || least.node == PSPLIT_NONE) return code;
+  const char *undivided = psplit_i_why_undivided(planner, least.node, &out->advice);
+  if (!undivided) return psplit_i_nomem(diag);
   snprintf(out->words, sizeof out->words,
            "; no number of stages fits: node \"%.256s\" and the nodes it must stay with need %s at "
-           "least, the largest tensor there is \"%.256s\"",
+           "least, the largest tensor there is \"%.256s\"%s",
            name_of_node(planner, least.node), psplit_i_in_bytes(least.node_bytes, need),
-           name_of_value(planner, least.value));
+           name_of_value(planner, least.value), undivided);
   return PSPLIT_OK;
 }
 
 /* Says which supernode first fit does not get beyond. */
-static void name_blocking(const psplit_planner *planner, const psplit_i_fit *fit,
-                          uint32_t n_assumed, psplit_i_what_fits *out) {
+static psplit_code name_blocking(const psplit_planner *planner, const psplit_i_fit *fit,
+                                 uint32_t n_assumed, psplit_i_what_fits *out, psplit_diag *diag) {
   char need[PSPLIT_I_UNIT_BYTES], of[32] = "";
+  const char *undivided = psplit_i_why_undivided(planner, fit->blocking_node, &out->advice);
+  if (!undivided) return psplit_i_nomem(diag);
   if (n_assumed != planner->options.n_stages) snprintf(of, sizeof of, " of %" PRIu32, n_assumed);
   snprintf(out->words, sizeof out->words,
            "; node \"%.256s\" and the nodes it must stay with need %s in a stage of their own%s, "
-           "the largest tensor there is \"%.256s\"",
+           "the largest tensor there is \"%.256s\"%s",
            name_of_node(planner, fit->blocking_node), psplit_i_in_bytes(fit->blocking_bytes, need),
-           of, name_of_value(planner, fit->blocking_value));
+           of, name_of_value(planner, fit->blocking_value), undivided);
+  return PSPLIT_OK;
 }
 
 static void say_number(const psplit_planner *planner, uint32_t n_stages, const char *like,
                        psplit_i_what_fits *out) {
-  if (!like && !psplit_i_any_wish(planner)) out->n_stages = n_stages;
+  if (!like && !psplit_i_any_wish(planner) && n_stages < planner->options.n_stages)
+    out->advice = PSPLIT_I_HELPS(FEWER_STAGES);
   snprintf(out->words, sizeof out->words, "; %" PRIu32 " stage%s would fit%s%.256s%s%s%s", n_stages,
            n_stages == 1 ? "" : "s", like ? " on devices like \"" : "", like ? like : "",
            like ? "\"" : "", any_pin(planner) ? " without pins" : "",
@@ -111,7 +117,7 @@ static psplit_code find_number(psplit_planner *planner, psplit_i_what_fits *out,
     say_number(planner, fit.n_stages, alike ? NULL : psplit_devices_name(planner->devices, like),
                out);
   else if (fit.blocking_node != PSPLIT_NONE)
-    name_blocking(planner, &fit, n_assumed, out);
+    PSPLIT_TRY(name_blocking(planner, &fit, n_assumed, out, diag));
 out:
   psplit_i_arena_reset(&planner->scratch);
   return code;

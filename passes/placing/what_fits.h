@@ -7,10 +7,10 @@
 enum { PSPLIT_I_WHAT_FITS_BYTES = 768 };
 
 typedef struct psplit_i_what_fits {
-  /* a number of stages for which a cut was found that does what was asked; 0: none was found */
-  uint32_t n_stages;
   /* "; 3 stages would fit", or the node that is in the way; "": neither is known */
   char words[PSPLIT_I_WHAT_FITS_BYTES];
+  /* fewer stages, if that does what was asked, or to inline the node, if it is an If */
+  psplit_i_advice advice;
 } psplit_i_what_fits;
 
 /* Looks for a number of stages that fit devices like the one with the most memory: the first fit of

@@ -27,12 +27,6 @@ static bool any_memory_limit(const psplit_planner *planner) {
   return false;
 }
 
-/* Where fewer stages would do, that is the remedy. */
-static psplit_i_advice advice_of(const psplit_planner *planner, const psplit_i_what_fits *fits) {
-  return fits->n_stages && fits->n_stages < planner->options.n_stages ? PSPLIT_I_HELPS(FEWER_STAGES)
-                                                                      : (psplit_i_advice){0};
-}
-
 /* Reports what does not fit where, and what would. `solved`: there is a plan, the best that was
  * found. */
 static psplit_code too_large(psplit_planner *planner, const psplit_i_request *r, bool solved,
@@ -44,7 +38,6 @@ static psplit_code too_large(psplit_planner *planner, const psplit_i_request *r,
   const uint32_t s = solved ? first_too_large(planner) : planner->options.n_stages;
   const psplit_code code = psplit_i_what_fits_find(planner, r, &fits, diag);
   if (code != PSPLIT_OK) return code;
-  const psplit_i_advice advice = advice_of(planner, &fits);
   uint64_t largest = 0, smallest = UINT64_MAX;
   for (uint32_t d = 0; d < planner->options.n_stages; d++) {
     const uint64_t bytes = psplit_devices_memory_bytes(planner->devices, d);
@@ -53,7 +46,7 @@ static psplit_code too_large(psplit_planner *planner, const psplit_i_request *r,
   }
   const bool bounded = largest != UINT64_MAX; /* otherwise the largest device is unlimited */
   if (s == planner->options.n_stages)
-    return psplit_i_fail_about(diag, PSPLIT_INFEASIBLE, advice,
+    return psplit_i_fail_about(diag, PSPLIT_INFEASIBLE, fits.advice,
                                "memory: no split into %" PRIu32
                                " stage%s fits the devices, of which the %s has %s%s",
                                s, s == 1 ? "" : "s", bounded ? "largest" : "smallest",
@@ -61,7 +54,7 @@ static psplit_code too_large(psplit_planner *planner, const psplit_i_request *r,
   const psplit_plan_stage *stage = &planner->plan->stages[s];
   const uint64_t has_bytes = psplit_devices_memory_bytes(planner->devices, s);
   return psplit_i_fail_about(
-    diag, PSPLIT_INFEASIBLE, advice,
+    diag, PSPLIT_INFEASIBLE, fits.advice,
     "memory: stage %" PRIu32
     " needs %s (weights %s, activations %s,%s%s%s buffers %s, workspace %s) and "
     "device %s has %s, %s too little%s",

@@ -1,4 +1,5 @@
-/* Finds an If that holds most of the work, as no cut goes through its branches. */
+/* Ifs that are in the way, as no cut goes through their branches: one that holds most of the work,
+ * or more than fits a device. */
 #include "inline_hint.h"
 #include "planner.h"
 
@@ -21,4 +22,12 @@ void psplit_i_say_heavy_if(const psplit_planner *planner) {
                     "%.0f %% of the work is in If %s, and no cut goes through its branches",
                     100 * (double)planner->node_ns[heavy] / (double)total_ns,
                     psplit_i_node_label(graph, heavy, label, sizeof label));
+}
+
+const char *psplit_i_why_undivided(const psplit_planner *planner, uint32_t node,
+                                   psplit_i_advice *out_advice) {
+  *out_advice = (psplit_i_advice){0};
+  if (node == PSPLIT_NONE || !psplit_i_node_is(&planner->graph->nodes[node], "If")) return "";
+  if (!psplit_i_inline_hint(planner->graph, node, out_advice)) return NULL;
+  return ", and no cut goes through the branches of this If";
 }

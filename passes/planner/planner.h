@@ -312,6 +312,11 @@ bool psplit_i_copies_take_time(const psplit_planner *planner);
 /* Whether the stage has a copy of a node that another stage owns. O(log copies). */
 bool psplit_i_planner_is_copied(const psplit_planner *planner, uint32_t node, uint32_t stage);
 
+/* What to say after a node (or PSPLIT_NONE) that is in the way: if it is an If, that no cut goes
+ * through its branches, and as *out_advice how to inline one; else "" and no advice. NULL when out
+ * of memory. */
+const char *psplit_i_why_undivided(const psplit_planner *planner, uint32_t node,
+                                   psplit_i_advice *out_advice);
 /* If there are several stages and an If has more than half of the work, says how to inline it.
  * Needs node_ns. */
 void psplit_i_say_heavy_if(const psplit_planner *planner);

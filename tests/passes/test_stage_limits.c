@@ -337,6 +337,41 @@ static void memory_error_says_what_is_in_the_way(void **state) {
   }
 }
 
+/* Where no number of stages and of segments helps, inlining may: what is in the way is an If. */
+static void an_if_that_is_too_large_can_be_inlined(void **state) {
+  static const char CHOICE[] =
+    "(float[64,64] x, bool c) => (float[64,64] y) <float[64,64] w = random(1), float[64,64] v ="
+    " random(2), float[64,64] u = random(3), float[64,64] s = random(4)> { p = MatMul (x, w)"
+    " [choice] q = If (c) <then_branch = t () => (a) { d = MatMul (p, v) a = MatMul (d, u) },"
+    " else_branch = e () => (b) { b = Abs (p) }> y = MatMul (q, s) }";
+  static const struct {
+    uint64_t limit;
+    uint32_t max_segments;
+    const char *words;
+  } cases[] = {
+    {50000, 1, "no number of stages fits: node \"choice\""},
+    {50000, 2, "more segments do not"},
+    {90000, 1, "in a stage of their own, the largest tensor"},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    psplit_devices *devices = limited(2, cases[i].limit);
+    psplit_planner_options options = stages(2);
+    psplit_diag diag = {0};
+    options.devices = devices;
+    options.max_segments = cases[i].max_segments;
+    bench b = start(CHOICE, &options);
+    assert_int_equal(psplit_planner_run(b.planner, NULL, &diag), PSPLIT_INFEASIBLE);
+    stop(&b);
+    if (!strstr(diag.message, cases[i].words) ||
+        !strstr(diag.message, "no cut goes through the branches of this If") ||
+        diag.hint != PSPLIT_HINT_INLINE_ASSUMED ||
+        strcmp(psplit_hint_argument(&diag, 0), "choice") != 0)
+      fail_msg("%s, hint %d", diag.message, (int)diag.hint);
+    psplit_devices_destroy(devices);
+  }
+}
+
 /* Many stages for nodes of which none fits alone: no search, which would take long and name a stage
  * of what it found. */
 static void many_stages_of_what_does_not_fit_are_refused_at_once(void **state) {
@@ -606,6 +641,7 @@ int main(void) {
     cmocka_unit_test(too_little_memory_is_seen_before_a_search),
     cmocka_unit_test(latency_is_as_brute_force_says),
     cmocka_unit_test(memory_error_says_what_is_in_the_way),
+    cmocka_unit_test(an_if_that_is_too_large_can_be_inlined),
     cmocka_unit_test(many_stages_of_what_does_not_fit_are_refused_at_once),
     cmocka_unit_test(a_device_without_limit_is_not_blamed),
     cmocka_unit_test(what_is_said_to_fit_does),
