@@ -65,12 +65,8 @@ static bool computes_with_quantised(const psplit_i_at *at) {
   return any;
 }
 
-/* What a node without a rule is refused for. */
+/* What a node without a rule and without bodies is refused for. */
 static const char *why_no_rule(const psplit_i_at *at) {
-  if (psplit_i_node_is(at->node, "If")) return "gradients through its bodies are not supported";
-  if (at->node->n_bodies)
-    return "gradients through its bodies are not supported: export the model with its steps one "
-           "after the other";
   if (at->node->function != PSPLIT_NONE)
     return "it calls a function of the model, and gradients through functions are not supported";
   if (computes_with_quantised(at))
@@ -112,7 +108,10 @@ static void visit(psplit_i_pass *pass, uint32_t id) {
   const uint32_t omitted = rule ? omitted_input(&at, rule) : PSPLIT_NONE;
   at.elem = at.narrow = psplit_i_shapes_type(pass->shapes, arrives)->elem;
   pass->b->twin = id;
-  if (!rule) {
+  if (!rule && node->n_bodies) {
+    psplit_i_refuse(&at, "gradients through its bodies are not supported%s",
+                    psplit_i_without_bodies(node));
+  } else if (!rule) {
     psplit_i_refuse(&at, "%s", why_no_rule(&at));
   } else if (omitted != PSPLIT_NONE) {
     psplit_i_refuse(&at, "its input %" PRIu32 " is omitted", omitted);

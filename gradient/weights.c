@@ -211,6 +211,82 @@ static void say_unnamed(const chooser *c, const psplit_logger *logger) {
       n > 1 ? " and others" : "", n == 1 ? "is" : "are", n == 1 ? "it" : "them");
 }
 
+const char *psplit_i_without_bodies(const psplit_i_node *node) {
+  return psplit_i_node_is(node, "If") ? ""
+                                      : ": export the model with its steps one after the other";
+}
+
+/* Weights that bodies read, and that are left as they are. */
+typedef struct left_inside {
+  const chooser *c;
+  uint32_t node; /* of the main graph, whose bodies read the first one */
+  const char *name;
+  bool more;
+} left_inside;
+
+/* The rank of a weight, which a body reads as its value `v`; -1: it is none, or is trained.
+ * *out_name is its name. */
+static int32_t weight_inside(const chooser *c, const psplit_i_graph *body, uint32_t v,
+                             const char **out_name) {
+  const uint32_t value = psplit_i_value_resolve(&body, v);
+  const psplit_i_value *of = &body->values[value];
+  *out_name = of->name;
+  if (body == c->graph && c->trained[value]) return -1;
+  const psplit_i_node *maker =
+    c->by_constants && of->producer != PSPLIT_NONE ? &body->nodes[of->producer] : NULL;
+  psplit_i_tensor tensor = {0};
+  if (of->initializer != PSPLIT_NONE)
+    tensor = psplit_i_graph_initializer(body, of->initializer);
+  else if (maker && psplit_i_node_is(maker, "Constant") && psplit_i_attr_tensor(maker, "value"))
+    tensor = psplit_i_tensor_of(psplit_i_attr_tensor(maker, "value"));
+  return psplit_i_is_float(tensor.data_type) ? (int32_t)tensor.n_dims : -1;
+}
+
+/* Of a body of a node of the main graph, and of those inside it. Depth is bounded by the scan. */
+static void look_inside(left_inside *all, uint32_t node, const psplit_i_graph *body) {
+  const psplit_training_options *o = all->c->options;
+  for (uint32_t v = 0; v < body->n_values; v++) {
+    const char *name;
+    const int32_t rank = weight_inside(all->c, body, v, &name);
+    if (!is_parameter_called(body, v, rank, name) ||
+        matches(all->c->graph, o->freeze, o->n_freeze, name, all->c->freeze_used))
+      continue;
+    all->more |= all->name && strcmp(all->name, name) != 0;
+    if (all->name) continue;
+    all->name = name;
+    all->node = node;
+  }
+  for (uint32_t n = 0; n < body->n_nodes; n++)
+    for (uint32_t b = 0; b < body->nodes[n].n_bodies; b++)
+      look_inside(all, node, body->nodes[n].bodies[b]);
+}
+
+/* Where nothing is trained, that is an error, which says so itself. */
+static psplit_code say_inside(const chooser *c, const psplit_logger *logger, psplit_diag *diag) {
+  const psplit_i_graph *graph = c->graph;
+  char label[160];
+  psplit_i_advice advice = {0};
+  left_inside all = {.c = c};
+  uint32_t trained = 0;
+  while (trained < graph->n_values && !c->trained[trained]) trained++;
+  if (trained == graph->n_values || c->options->n_train) return PSPLIT_OK;
+  for (uint32_t n = 0; n < graph->n_nodes; n++)
+    for (uint32_t b = 0; b < graph->nodes[n].n_bodies; b++)
+      look_inside(&all, n, graph->nodes[n].bodies[b]);
+  if (!all.name) return PSPLIT_OK;
+  const psplit_i_node *node = &graph->nodes[all.node];
+  if (psplit_i_node_is(node, "If") && !psplit_i_inline_hint(graph, all.node, &advice))
+    return psplit_i_nomem(diag);
+  psplit_i_advise(
+    logger, PSPLIT_WARNING, advice,
+    "\"%.80s\"%s %s not trained: %s read in the bodies of %s \"%s\", and gradients through bodies "
+    "are not supported%s",
+    all.name, all.more ? " and others" : "", all.more ? "are" : "is",
+    all.more ? "they are" : "it is", node->op_type,
+    psplit_i_node_label(graph, all.node, label, sizeof label), psplit_i_without_bodies(node));
+  return PSPLIT_OK;
+}
+
 psplit_code psplit_i_weights_choose(const psplit_i_shapes *shapes,
                                     const psplit_training_options *options,
                                     const psplit_logger *logger, psplit_diag *diag,
@@ -231,6 +307,7 @@ psplit_code psplit_i_weights_choose(const psplit_i_shapes *shapes,
   if (!c.train_used || !c.freeze_used) PSPLIT_FAIL(psplit_i_nomem(diag));
   choose_values(&c);
   say_unnamed(&c, logger);
+  PSPLIT_TRY(say_inside(&c, logger, diag));
   PSPLIT_TRY(all_used(graph, "train", options->train, options->n_train, c.train_used, diag));
   PSPLIT_TRY(all_used(graph, "freeze", options->freeze, options->n_freeze, c.freeze_used, diag));
 out:
@@ -265,12 +342,6 @@ static bool are_quantised(const psplit_i_graph *graph) {
     if (tensor.n_dims > 1 && psplit_i_is_quantised(tensor.data_type)) break;
   }
   return i < graph->n_initializers;
-}
-
-/* What helps where weights are in the bodies of a node other than an If, which can be inlined. */
-static const char *unrolled(const psplit_i_node *node) {
-  return psplit_i_node_is(node, "If") ? ""
-                                      : ": export the model with its steps one after the other";
 }
 
 static uint64_t float_bytes(const psplit_i_tensor *tensor) {
@@ -334,11 +405,12 @@ psplit_code psplit_i_weights_fail_none(const psplit_i_shapes *shapes, psplit_dia
     const psplit_i_node *node = &graph->nodes[inside];
     if (psplit_i_node_is(node, "If") && !psplit_i_inline_hint(graph, inside, &advice))
       return psplit_i_nomem(diag);
-    return psplit_i_fail_about(
-      diag, PSPLIT_USAGE, advice,
-      "there is nothing to train: weights are read in the bodies of %s "
-      "\"%s\", and gradients through bodies are not supported%s",
-      node->op_type, psplit_i_node_label(graph, inside, label, sizeof label), unrolled(node));
+    return psplit_i_fail_about(diag, PSPLIT_USAGE, advice,
+                               "there is nothing to train: weights are read in the bodies of %s "
+                               "\"%s\", and gradients through bodies are not supported%s",
+                               node->op_type,
+                               psplit_i_node_label(graph, inside, label, sizeof label),
+                               psplit_i_without_bodies(node));
   }
   return psplit_i_fail(diag, PSPLIT_USAGE, "there is nothing to train: %s",
                        are_quantised(graph)

@@ -11,7 +11,8 @@
  * behind Identity, Transpose, Reshape and the like; never those that match options->freeze. Where
  * no initializer is in such a place, constants of rank 1 or more that are movable
  * (moved_constants.h) count as initializers; else only those that options->train names. `logger` is
- * told how many are left out for their name alone.
+ * told how many are left out for their name alone, and, if anything is trained, what is left out as
+ * it is read in the bodies of nodes.
  * out_trained[n_values]
  * Errors: USAGE (a pattern that matches no such initializer), NOMEM. O(nodes + edges). */
 PSPLIT_MUST_USE psplit_code psplit_i_weights_choose(const psplit_i_shapes *shapes,
@@ -24,6 +25,9 @@ PSPLIT_MUST_USE psplit_code psplit_i_weights_choose(const psplit_i_shapes *shape
  * weights are quantised. O(initializers + nodes), and a few thousand looks at nodes for each. */
 PSPLIT_MUST_USE psplit_code psplit_i_weights_fail_none(const psplit_i_shapes *shapes,
                                                        psplit_diag *diag);
+/* What helps where gradients would have to go through the bodies of a node, to be put after that;
+ * "" for an If, which can be inlined. */
+const char *psplit_i_without_bodies(const psplit_i_node *node);
 /* Whether numbers are so short that only quantised models compute with them. */
 bool psplit_i_is_quantised(int32_t elem);
 

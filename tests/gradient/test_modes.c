@@ -172,12 +172,20 @@ static void of_axes(void **state) {
   }
 }
 
-/* Sums with what is named as an exporter's constant is are not trained, and said to be. */
+/* Sums with what is named as an exporter's constant is, and what bodies read, are not trained, and
+ * said to be. */
 static void of_names(void **state) {
 #define SUM(bias)                                             \
   "(float[2,4] x) => (y) <float[4,4] w = raw {0 * 16}, " bias \
   "> { a = MatMul (x, w) b = Add "                            \
   "(a, \"onnx::b\") y = Mul (b, \"onnx::s\") }"
+#define TURNS(weights, inside, body)                               \
+  "(float[2,4] x) => (y) <int64 n = {2}, bool c = raw {1}" weights \
+  "> { [turns] a = Loop (n, c, x) <body = t ("                     \
+  "int64 i, bool c2, float[2,4] x2) => (c3, x3) " inside "{ " body \
+  " c3 = Identity (c2) }> y = MatMul (a, v) }"
+#define V ", float[4,4] v = raw {0 * 16}"
+#define FOURS(name) "float[4] " name " = raw {0 * 4}"
   static const struct {
     const char *model, *train, *freeze, *said;
   } cases[] = {
@@ -190,6 +198,30 @@ static void of_names(void **state) {
     {SUM("float[1,4] \"onnx::b\" = raw {0 * 4}, float[1,1] \"onnx::s\" = raw {0}"), "onnx::b", NULL,
      ""},
     {SUM("float[4] \"onnx::b\" = raw {0 * 4}, float \"onnx::s\" = raw {0}"), NULL, NULL, ""},
+    {TURNS(V ", " FOURS("w"), "", "x3 = Mul (x2, w)"), NULL, NULL,
+     "\"w\" is not trained: it is read in the bodies of Loop \"turns\", and gradients through "
+     "bodies "
+     "are not supported: export the model with its steps one after the other"},
+    {TURNS(V ", " FOURS("w") ", " FOURS("u"), "", "p = Mul (x2, u) x3 = Add (p, w)"), NULL, NULL,
+     "\"u\" and others are not trained: they are read in the bodies of Loop \"turns\""},
+    {TURNS(V, "<" FOURS("w") "> ", "x3 = Mul (x2, w)"), NULL, NULL, "\"w\" is not trained: it is"},
+    {TURNS(V ", " FOURS("w"), "", "x3 = Mul (x2, w)"), NULL, "w", ""},
+    {TURNS(V ", " FOURS("w"), "", "x3 = Mul (x2, w)"), "v", NULL, ""},
+    {TURNS(V ", float w = {2}", "", "x3 = Mul (x2, w)"), NULL, NULL, ""},
+    {TURNS(V, "", "w = Constant <value = float[4] raw {0 * 4}> () x3 = Mul (x2, w)"), NULL, NULL,
+     ""},
+    {"(float[2,4] x, bool c) => (y) <float[4,4] v = raw {0 * 16}, float[4,4] w = raw {0 * 16}> {"
+     " [choice] a = If (c) <then_branch = t () => (p) { p = MatMul (x, w) }, else_branch = e () =>"
+     " (q) { q = Neg (x) }> y = MatMul (a, v) }",
+     NULL, NULL,
+     "\"w\" is not trained: it is read in the bodies of If \"choice\", and gradients through "
+     "bodies "
+     "are not supported"},
+    {"(float[2,4] x, bool c) => (y) <float o = {1}> { v = Constant <value = float[4,4] raw {0 * "
+     "16}>"
+     " () [choice] a = If (c) <then_branch = t () => (p) { w = Constant <value = float[4] raw {0 * "
+     "4}> () p = Mul (x, w) }, else_branch = e () => (q) { q = Neg (x) }> y = MatMul (a, v) }",
+     NULL, NULL, "\"w\" is not trained: it is read in the bodies of If \"choice\""},
   };
   (void)state;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
