@@ -212,19 +212,20 @@ static void say_unnamed(const chooser *c, const psplit_logger *logger) {
 }
 
 const char *psplit_i_without_bodies(const psplit_i_node *node) {
-  return psplit_i_node_is(node, "If") ? ""
-                                      : ": export the model with its steps one after the other";
+  return !node->n_bodies || psplit_i_node_is(node, "If")
+           ? ""
+           : ": export the model with its steps one after the other";
 }
 
-/* Weights that bodies read, and that are left as they are. */
+/* Weights that bodies and functions read, and that are left as they are. */
 typedef struct left_inside {
   const chooser *c;
-  uint32_t node; /* of the main graph, whose bodies read the first one */
+  uint32_t node; /* of the main graph, whose bodies or function read the first one */
   const char *name;
   bool more;
 } left_inside;
 
-/* The rank of a weight, which a body reads as its value `v`; -1: it is none, or is trained.
+/* The rank of a weight, which a graph reads as its value `v`; -1: it is none, or is trained.
  * *out_name is its name. */
 static int32_t weight_inside(const chooser *c, const psplit_i_graph *body, uint32_t v,
                              const char **out_name) {
@@ -242,23 +243,37 @@ static int32_t weight_inside(const chooser *c, const psplit_i_graph *body, uint3
   return psplit_i_is_float(tensor.data_type) ? (int32_t)tensor.n_dims : -1;
 }
 
+static void add_left(left_inside *all, uint32_t node, const char *name) {
+  const psplit_training_options *o = all->c->options;
+  if (matches(all->c->graph, o->freeze, o->n_freeze, name, all->c->freeze_used)) return;
+  all->more |= all->name && strcmp(all->name, name) != 0;
+  if (all->name) return;
+  all->name = name;
+  all->node = node;
+}
+
 /* Of a body of a node of the main graph, and of those inside it. Depth is bounded by the scan. */
 static void look_inside(left_inside *all, uint32_t node, const psplit_i_graph *body) {
-  const psplit_training_options *o = all->c->options;
   for (uint32_t v = 0; v < body->n_values; v++) {
     const char *name;
     const int32_t rank = weight_inside(all->c, body, v, &name);
-    if (!is_parameter_called(body, v, rank, name) ||
-        matches(all->c->graph, o->freeze, o->n_freeze, name, all->c->freeze_used))
-      continue;
-    all->more |= all->name && strcmp(all->name, name) != 0;
-    if (all->name) continue;
-    all->name = name;
-    all->node = node;
+    if (is_parameter_called(body, v, rank, name)) add_left(all, node, name);
   }
   for (uint32_t n = 0; n < body->n_nodes; n++)
     for (uint32_t b = 0; b < body->nodes[n].n_bodies; b++)
       look_inside(all, node, body->nodes[n].bodies[b]);
+}
+
+/* Of a node that calls a function, which hands its inputs on to others: their place is not looked
+ * for. */
+static void look_at_call(left_inside *all, uint32_t node) {
+  const psplit_i_graph *graph = all->c->graph;
+  for (uint32_t i = 0; i < graph->nodes[node].n_inputs; i++) {
+    const uint32_t v = graph->nodes[node].inputs[i];
+    const char *name;
+    if (v != PSPLIT_NONE && weight_inside(all->c, graph, v, &name) > 0 && !named_by_exporter(name))
+      add_left(all, node, name);
+  }
 }
 
 /* Where nothing is trained, that is an error, which says so itself. */
@@ -270,20 +285,23 @@ static psplit_code say_inside(const chooser *c, const psplit_logger *logger, psp
   uint32_t trained = 0;
   while (trained < graph->n_values && !c->trained[trained]) trained++;
   if (trained == graph->n_values || c->options->n_train) return PSPLIT_OK;
-  for (uint32_t n = 0; n < graph->n_nodes; n++)
+  for (uint32_t n = 0; n < graph->n_nodes; n++) {
     for (uint32_t b = 0; b < graph->nodes[n].n_bodies; b++)
       look_inside(&all, n, graph->nodes[n].bodies[b]);
+    if (graph->nodes[n].function != PSPLIT_NONE) look_at_call(&all, n);
+  }
   if (!all.name) return PSPLIT_OK;
   const psplit_i_node *node = &graph->nodes[all.node];
   if (psplit_i_node_is(node, "If") && !psplit_i_inline_hint(graph, all.node, &advice))
     return psplit_i_nomem(diag);
-  psplit_i_advise(
-    logger, PSPLIT_WARNING, advice,
-    "\"%.80s\"%s %s not trained: %s read in the bodies of %s \"%s\", and gradients through bodies "
-    "are not supported%s",
-    all.name, all.more ? " and others" : "", all.more ? "are" : "is",
-    all.more ? "they are" : "it is", node->op_type,
-    psplit_i_node_label(graph, all.node, label, sizeof label), psplit_i_without_bodies(node));
+  const bool calls = node->function != PSPLIT_NONE;
+  psplit_i_advise(logger, PSPLIT_WARNING, advice,
+                  "\"%.80s\"%s %s not trained: %s read in the %s of %s \"%s\", and gradients "
+                  "through %s are not supported%s",
+                  all.name, all.more ? " and others" : "", all.more ? "are" : "is",
+                  all.more ? "they are" : "it is", calls ? "function" : "bodies", node->op_type,
+                  psplit_i_node_label(graph, all.node, label, sizeof label),
+                  calls ? "functions" : "bodies", psplit_i_without_bodies(node));
   return PSPLIT_OK;
 }
 

@@ -12,7 +12,7 @@
  * no initializer is in such a place, constants of rank 1 or more that are movable
  * (moved_constants.h) count as initializers; else only those that options->train names. `logger` is
  * told how many are left out for their name alone, and, if anything is trained, what is left out as
- * it is read in the bodies of nodes.
+ * it is read in the bodies of nodes or in functions of the model.
  * out_trained[n_values]
  * Errors: USAGE (a pattern that matches no such initializer), NOMEM. O(nodes + edges). */
 PSPLIT_MUST_USE psplit_code psplit_i_weights_choose(const psplit_i_shapes *shapes,
@@ -26,7 +26,7 @@ PSPLIT_MUST_USE psplit_code psplit_i_weights_choose(const psplit_i_shapes *shape
 PSPLIT_MUST_USE psplit_code psplit_i_weights_fail_none(const psplit_i_shapes *shapes,
                                                        psplit_diag *diag);
 /* What helps where gradients would have to go through the bodies of a node, to be put after that;
- * "" for an If, which can be inlined. */
+ * "" for an If, which can be inlined, and for a node without bodies. */
 const char *psplit_i_without_bodies(const psplit_i_node *node);
 /* Whether numbers are so short that only quantised models compute with them. */
 bool psplit_i_is_quantised(int32_t elem);

@@ -185,6 +185,11 @@ static void of_names(void **state) {
   "int64 i, bool c2, float[2,4] x2) => (c3, x3) " inside "{ " body \
   " c3 = Identity (c2) }> y = MatMul (a, v) }"
 #define V ", float[4,4] v = raw {0 * 16}"
+#define CALL(more)                                                                             \
+  "<ir_version: 9, opset_import: [\"\": 18, \"local\": 1]> (float[2,4] x) => (float[2,4] y) <" \
+  "float[4,4] v = raw {0 * 16}" more                                                           \
+  "> { [first] a = local.layer (x, w) y = MatMul (a, v) }"                                     \
+  " <domain: \"local\", opset_import: [\"\": 18]> layer (p, q) => (r) { r = Mul (p, q) }"
 #define FOURS(name) "float[4] " name " = raw {0 * 4}"
   static const struct {
     const char *model, *train, *freeze, *said;
@@ -210,6 +215,10 @@ static void of_names(void **state) {
     {TURNS(V ", float w = {2}", "", "x3 = Mul (x2, w)"), NULL, NULL, ""},
     {TURNS(V, "", "w = Constant <value = float[4] raw {0 * 4}> () x3 = Mul (x2, w)"), NULL, NULL,
      ""},
+    {CALL(", " FOURS("w")), NULL, NULL,
+     "\"w\" is not trained: it is read in the function of layer \"first\", and gradients through "
+     "functions are not supported"},
+    {CALL(", float w = {1}"), NULL, NULL, ""},
     {"(float[2,4] x, bool c) => (y) <float[4,4] v = raw {0 * 16}, float[4,4] w = raw {0 * 16}> {"
      " [choice] a = If (c) <then_branch = t () => (p) { p = MatMul (x, w) }, else_branch = e () =>"
      " (q) { q = Neg (x) }> y = MatMul (a, v) }",
