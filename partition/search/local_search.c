@@ -350,21 +350,66 @@ static psplit_code keep_branches(const psplit_i_instance *instance,
   bool any;
   uint32_t *order = PSPLIT_NEW(arena, uint32_t, instance->n);
   if (!order) return PSPLIT_NOMEM;
-  const psplit_code code = psplit_i_branch_order(instance, automaton, order, &any);
+  const psplit_code code = psplit_i_branch_order(instance, automaton, 0, order, &any);
   if (any) chains[DEPTH_FIRST].branches = order;
   return code;
 }
 
-/* Divides the order of branches repeatedly while that improves. With point-to-point transfers each
- * division charges what the last split sends, which counts twice where a net has receivers in two
- * other stages. */
-static void divide_branches(const psplit_i_instance *instance, chain *c, worker *w) {
-  memcpy(w->order, c->branches, instance->n * sizeof *w->order);
+/* Divides w->order repeatedly while that improves. With point-to-point transfers each division
+ * charges what the last split sends, which counts twice where a net has receivers in two other
+ * stages. */
+static void divide_repeatedly(const psplit_i_instance *instance, chain *c, worker *w) {
   for (uint32_t k = 0; k < MOST_DIVISIONS && !psplit_i_expired(&c->budget); k++) {
     const int64_t before = c->now.value;
     try_order(instance, c, w, false);
     if (c->now.value >= before || !instance->p2p) break;
   }
+}
+
+/* Whether some stage takes more than half of the value to send. */
+static bool sends_most(const psplit_i_instance *instance, chain *c, worker *w) {
+  const int64_t half = c->now.value / 2;
+  if (!instance->p2p || instance->has_pins || c->now.value >= PSPLIT_I_INF) return false;
+  slowest_stage(instance, c, w);
+  for (uint32_t s = 0; s < instance->n_stages; s++)
+    if (w->loads[2 * instance->n_stages + s] > half) return true;
+  return false;
+}
+
+/* The order of branches with `part` of them in two rows, divided as the first order is: the last
+ * split may send more often than a better one can. Returns the value; INF: there are no rows. */
+static int64_t divide_part(const psplit_i_instance *instance, chain *c, worker *w, uint32_t part) {
+  bool any;
+  c->now.value = c->now.comm = PSPLIT_I_INF;
+  c->failed |= psplit_i_branch_order(instance, w->dp.automaton, part, w->order, &any) != PSPLIT_OK;
+  if (!c->failed && any) divide_repeatedly(instance, c, w);
+  return c->now.value;
+}
+
+/* How many branches in two rows are best, roughly, then more closely around that. */
+static void divide_rows(const psplit_i_instance *instance, chain *c, worker *w) {
+  enum { FIRST_STEP = PSPLIT_I_ROW_PARTS / 8 };
+  uint32_t best = FIRST_STEP;
+  int64_t value = divide_part(instance, c, w, best);
+  for (uint32_t part = 2 * FIRST_STEP; part <= PSPLIT_I_ROW_PARTS; part += FIRST_STEP) {
+    if (value >= PSPLIT_I_INF || c->failed || psplit_i_expired(&c->budget)) break;
+    const int64_t now = divide_part(instance, c, w, part);
+    if (now >= value) continue;
+    value = now;
+    best = part;
+  }
+  for (uint32_t step = FIRST_STEP / 2; step > 0 && value < PSPLIT_I_INF; step /= 2) {
+    const uint32_t middle = best;
+    for (int side = -1; side <= 1; side += 2) {
+      const uint32_t part = side < 0 ? middle - step : middle + step;
+      if (part > PSPLIT_I_ROW_PARTS || c->failed || psplit_i_expired(&c->budget)) continue;
+      const int64_t now = divide_part(instance, c, w, part);
+      if (now >= value) continue;
+      value = now;
+      best = part;
+    }
+  }
+  psplit_i_assignment_copy(&c->now, &c->best, instance);
 }
 
 static void run_chain(const psplit_i_instance *instance,
@@ -377,7 +422,8 @@ static void run_chain(const psplit_i_instance *instance,
     how.base = c->place;
     how.last = UINT32_MAX;
     if (c->branches) {
-      divide_branches(instance, c, w);
+      memcpy(w->order, c->branches, instance->n * sizeof *w->order);
+      divide_repeatedly(instance, c, w);
     } else {
       draw_order(instance, c, w, &how);
       if (index == 0)
@@ -385,6 +431,7 @@ static void run_chain(const psplit_i_instance *instance,
       else
         try_order(instance, c, w, index % 2 == 0);
     }
+    if (index == DEPTH_FIRST && sends_most(instance, c, w)) divide_rows(instance, c, w);
   }
   for (uint32_t step = 0; step < options->n_steps; step++) {
     if (c->best.value <= options->target || psplit_i_expired(&c->budget)) return;

@@ -156,7 +156,7 @@ static psplit_code make_order(zoom *z, uint32_t kind) {
   bool any = false;
   psplit_code code = PSPLIT_OK;
   if (kind == PSPLIT_I_FROM_SOURCES)
-    code = psplit_i_branch_order(z->instance, z->automaton, z->order, &any);
+    code = psplit_i_branch_order(z->instance, z->automaton, 0, z->order, &any);
   z->has_branches |= any;
   if (!any) psplit_i_topological_order(z->instance, kind, z->scratch, z->aggregate, z->order);
   return code;
