@@ -8,6 +8,10 @@
  * convex combinations of no stage at all and one of all H would lie above T without what all stages
  * receive, stages that receive all broad nets, and those that miss one, have lines of their own.
  *
+ * What all stages take together is a minimum cut as well, between those that receive all broad
+ * nets, or have one of the separators, and those that miss one: clusters that read all broad nets
+ * are on the first side.
+ *
  * Only nets that run ahead count. */
 #include "fan_lines.h"
 #include "fan_network.h"
@@ -161,6 +165,34 @@ static psplit_i_fan_lines middle_lines(psplit_i_fan_builder *b, const uint32_t *
   return lines;
 }
 
+/* Lines above what is saved by what the stage of z has of H, by the load that it adds at most. */
+static psplit_i_fan_lines saved_lines(psplit_i_fan_builder *b) {
+  psplit_i_fan_lines lines = {(uint32_t)b->fans->lines.n, 0};
+  for (int64_t price = ONE / 8; price <= 2 * ONE && !b->cut.failed; price *= 2) {
+    const int64_t most = psplit_i_fan_saved_network(b, price);
+    keep_line(b, most - psplit_i_fan_cut(b), price);
+  }
+  lines.end = (uint32_t)b->fans->lines.n;
+  return lines;
+}
+
+/* What all stages take together. */
+static void add_shared(psplit_i_fan_builder *b, const uint32_t *broad, uint32_t n_broad) {
+  psplit_i_fan *f = b->fan;
+  const int64_t step = b->most_cuts < MOST_CUTS ? 2 : 1;
+  for (uint32_t k = 0; k < b->n_nets; k++) {
+    const psplit_i_fan_readers r = psplit_i_fan_readers_of(b, b->net[k]);
+    const uint32_t producer = b->instance->net_pin[b->instance->net_off[b->net[k]]];
+    if (r.back && producer < f->end) f->back_recv += b->recv[b->net[k]];
+  }
+  f->saved = saved_lines(b);
+  for (int64_t share = 0; share < PSPLIT_I_FAN_SHARES && !b->cut.failed; share += step) {
+    if (psplit_i_expired(b->budget)) break;
+    psplit_i_fan_shared_network(b, broad, n_broad, share);
+    f->shared[share] = psplit_i_fan_cut(b);
+  }
+}
+
 static void add_middle(psplit_i_fan_builder *b) {
   psplit_i_fan *f = b->fan;
   uint32_t broad[PSPLIT_I_FAN_BROAD];
@@ -170,6 +202,8 @@ static void add_middle(psplit_i_fan_builder *b) {
   for (uint32_t k = 0; k < n; k++) {
     const psplit_i_fan_readers r = psplit_i_fan_readers_of(b, broad[k]);
     f->broad_recv += b->recv[broad[k]];
+    f->broad[k] = (psplit_i_fan_net){b->instance->net_pin[b->instance->net_off[broad[k]]],
+                                     b->instance->p2p ? b->send[broad[k]] : 0, r.back || r.behind};
     for (uint32_t d = 0; d <= f->n_open && b->instance->p2p; d++) {
       if (psplit_i_fan_sender(b, broad[k], d) != PSPLIT_I_SOURCE) continue;
       f->broad_send[d] += b->send[broad[k]];
@@ -179,6 +213,7 @@ static void add_middle(psplit_i_fan_builder *b) {
   f->middle = middle_lines(b, broad, n, PSPLIT_NONE);
   for (uint32_t k = 0; k < n && !b->cut.failed; k++)
     f->missing[k] = middle_lines(b, NULL, 0, broad[k]);
+  if (n > 0 && !b->cut.failed) add_shared(b, broad, n);
 }
 
 /* --- all fans --- */

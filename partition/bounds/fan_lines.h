@@ -10,8 +10,9 @@
 enum {
   PSPLIT_I_FAN_ONE = 1 << 12, /* lines are in parts of it */
   PSPLIT_I_FAN_STEEPEST = 8,  /* of a line */
-  PSPLIT_I_FAN_OPEN = 4, /* producers in front of a fan's first separator that are told apart */
-  PSPLIT_I_FAN_BROAD = 3 /* nets that enter a fan, likewise */
+  PSPLIT_I_FAN_OPEN = 4,  /* producers in front of a fan's first separator that are told apart */
+  PSPLIT_I_FAN_BROAD = 3, /* nets that enter a fan, likewise */
+  PSPLIT_I_FAN_SHARES = 8 /* a load counts so many parts, or fewer */
 };
 
 /* (at_zero + slope x) / ONE */
@@ -23,6 +24,13 @@ typedef struct psplit_i_fan_line {
 typedef struct psplit_i_fan_lines {
   uint32_t first, end;
 } psplit_i_fan_lines;
+
+/* A net from in front of a fan that several clusters of it read. */
+typedef struct psplit_i_fan_net {
+  uint32_t producer;
+  int64_t send; /* for each stage that receives it */
+  bool certain; /* z or what is behind reads it as well */
+} psplit_i_fan_net;
 
 /* Between the separators a and z lies H = [first, end) of the clusters. */
 typedef struct psplit_i_fan {
@@ -41,10 +49,18 @@ typedef struct psplit_i_fan {
    * bounds on what it has of H, by the time that is left beside those. */
   psplit_i_fan_lines middle, missing[PSPLIT_I_FAN_BROAD]; /* empty: H */
   uint32_t n_broad;
+  psplit_i_fan_net broad[PSPLIT_I_FAN_BROAD];
   int64_t broad_recv;
   int64_t broad_send[PSPLIT_I_FAN_OPEN + 1]; /* what a's stage sends each that receives them */
   /* Of those, of nets that z or what is behind reads as well. */
   int64_t certain_send[PSPLIT_I_FAN_OPEN + 1];
+  /* What all stages take of H and for what is sent there, at least, if loads count SHARES parts,
+   * but k parts where a stage misses a broad net. What the stage of z has of H is taken as if it
+   * were apart from z: `saved` is how much less it may be, by what it adds to back_time and
+   * back_recv. */
+  int64_t shared[PSPLIT_I_FAN_SHARES];
+  int64_t back_recv; /* what z receives then, counted in whole */
+  psplit_i_fan_lines saved;
 } psplit_i_fan;
 
 typedef struct psplit_i_fans {

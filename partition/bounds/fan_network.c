@@ -148,6 +148,85 @@ void psplit_i_fan_stage_network(psplit_i_fan_builder *b, const uint32_t *paid, u
   }
 }
 
+/* How many of the nets a cluster receives. */
+static uint32_t count_read(const psplit_i_instance *instance, uint32_t i, const uint32_t *nets,
+                           uint32_t n) {
+  uint32_t n_read = 0;
+  for (uint32_t k = instance->inc_off[i]; k < instance->inc_off[i + 1]; k++)
+    n_read += !(instance->inc[k] & 1) && is_listed(nets, n, instance->inc[k] >> 1);
+  return n_read;
+}
+
+void psplit_i_fan_shared_network(psplit_i_fan_builder *b, const uint32_t *broad, uint32_t n_broad,
+                                 int64_t share) {
+  enum { ALL = PSPLIT_I_FAN_SHARES };
+  const psplit_i_instance *instance = b->instance;
+  begin_network(b, false);
+  for (uint32_t i = b->fan->first; i < b->fan->end; i++) {
+    const bool reads_all = count_read(instance, i, broad, n_broad) == n_broad;
+    arc(b, inner_of(b, i), SINK, ALL * b->min_time[i]);
+    arc(b, SOURCE, inner_of(b, i), reads_all ? PSPLIT_I_INF : share * b->min_time[i]);
+  }
+  for (uint32_t k = 0; k < b->n_nets && !b->cut.failed; k++) {
+    const uint32_t e = b->net[k], producer = instance->net_pin[instance->net_off[e]];
+    const psplit_i_fan_readers r = psplit_i_fan_readers_of(b, e);
+    if (!psplit_i_fan_holds(b, producer)) continue;
+    const uint32_t from = inner_of(b, producer);
+    const bool leaves = r.back || r.behind;
+    if (leaves) {
+      arc(b, from, SINK, ALL * b->send[e]);
+      arc(b, SOURCE, from, share * b->send[e]);
+    }
+    if (r.n_inner == 0) continue;
+    const uint32_t ahead = new_node(b), back = new_node(b);
+    arc(b, from, ahead, (leaves ? 0 : ALL * b->send[e]) + share * b->recv[e]);
+    arc(b, back, from, (leaves ? 0 : share * b->send[e]) + (r.back ? 0 : ALL * b->recv[e]));
+    for (uint32_t l = instance->net_off[e] + 1; l < instance->net_off[e + 1]; l++) {
+      if (!psplit_i_fan_holds(b, instance->net_pin[l])) continue;
+      arc(b, ahead, inner_of(b, instance->net_pin[l]), PSPLIT_I_INF);
+      arc(b, inner_of(b, instance->net_pin[l]), back, PSPLIT_I_INF);
+    }
+  }
+}
+
+/* What cluster i gains in the stage of z: what is not sent, and not received by z, less the price
+ * of its load. */
+static int64_t gain_of(const psplit_i_fan_builder *b, uint32_t i, int64_t price) {
+  const psplit_i_instance *instance = b->instance;
+  int64_t gain = -price * b->min_time[i];
+  for (uint32_t k = instance->inc_off[i]; k < instance->inc_off[i + 1]; k++) {
+    const uint32_t e = instance->inc[k] >> 1;
+    if (!(instance->inc[k] & 1) || !instance->net_forward[e]) continue;
+    const psplit_i_fan_readers r = psplit_i_fan_readers_of(b, e);
+    if (r.back || r.behind) gain += ONE * b->send[e];
+    if (r.back) gain += (ONE + price) * b->recv[e];
+  }
+  return gain;
+}
+
+int64_t psplit_i_fan_saved_network(psplit_i_fan_builder *b, int64_t price) {
+  const psplit_i_instance *instance = b->instance;
+  int64_t sum = 0;
+  begin_network(b, false);
+  for (uint32_t i = b->fan->first; i < b->fan->end; i++) {
+    const int64_t gain = gain_of(b, i, price);
+    arc(b, SOURCE, inner_of(b, i), gain);
+    arc(b, inner_of(b, i), SINK, -gain);
+    if (gain > 0) sum += gain;
+  }
+  for (uint32_t k = 0; k < b->n_nets && !b->cut.failed; k++) {
+    const uint32_t e = b->net[k], producer = instance->net_pin[instance->net_off[e]];
+    const psplit_i_fan_readers r = psplit_i_fan_readers_of(b, e);
+    if (!psplit_i_fan_holds(b, producer) || r.n_inner == 0 || r.back) continue;
+    const uint32_t hub = new_node(b);
+    arc(b, hub, inner_of(b, producer), price * b->recv[e]);
+    for (uint32_t l = instance->net_off[e] + 1; l < instance->net_off[e + 1]; l++)
+      if (psplit_i_fan_holds(b, instance->net_pin[l]))
+        arc(b, inner_of(b, instance->net_pin[l]), hub, PSPLIT_I_INF);
+  }
+  return sum;
+}
+
 int64_t psplit_i_fan_cut(psplit_i_fan_builder *b) {
   int64_t value = 0;
   psplit_i_spend(b->budget, 4 * (uint64_t)b->cut.flow.head.n + b->cut.flow.arcs.n);

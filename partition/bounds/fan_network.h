@@ -50,6 +50,17 @@ void psplit_i_fan_network(psplit_i_fan_builder *b, uint32_t d, int64_t slope);
 void psplit_i_fan_stage_network(psplit_i_fan_builder *b, const uint32_t *paid, uint32_t n_paid,
                                 uint32_t missed, int64_t multiplier);
 
+/* The network whose source sides are what stages with all `broad` nets, with a and with z have of
+ * H. A cut pays SHARES times the time there and what is sent and received there, and `share` times
+ * that of all else: of nets from H, each to one stage. What z receives is left out. */
+void psplit_i_fan_shared_network(psplit_i_fan_builder *b, const uint32_t *broad, uint32_t n_broad,
+                                 int64_t share);
+
+/* The network whose source sides are what the stage of z has of H. A cut pays what it saves less
+ * than H would: ONE for each net of H that z or what is behind reads, to send and for z to receive,
+ * and `price` for each part of ONE of the load, which it adds to. Returns what H would save. */
+int64_t psplit_i_fan_saved_network(psplit_i_fan_builder *b, int64_t price);
+
 /* The least cut of the network; 0 when out of memory, or what is known where the budget ends. */
 int64_t psplit_i_fan_cut(psplit_i_fan_builder *b);
 

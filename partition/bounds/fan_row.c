@@ -8,6 +8,11 @@
  *   time(z) + W - x + what it receives                              =  load so far of that of z
  *
  * where what is sent or received is no less than a convex function of time(A) or x (fan_lines.h).
+ * Besides, all of these stages must have room for what they take of H together, if what stages take
+ * that miss a broad net counts in part or not at all: clusters that read all broad nets are in
+ * none of those. So a broad net goes to some number of stages at least, which counts as well where
+ * the stage of its producer ends in a fan before.
+ *
  * The less a stage holds so far, the better for all that follows, so for each number of stages the
  * least load so far is enough; besides, a stage that began later sends fewer of the tensors of
  * clusters in front of a. Where no such row ends within the stages that there are, no split is
@@ -19,9 +24,12 @@
 #include "fan_lines.h"
 #include "problem.h"
 
+#include <string.h>
+
 enum {
   ONE = PSPLIT_I_FAN_ONE,
   MOST_LABELS = 4, /* for one number of stages */
+  MOST_BACK = 4,   /* fans from a broad net back to its producer */
   FINE = 1 << 20,  /* labels and fans of which all limits are asked, of others to one part in */
   CLOSE = 1 << 14
 };
@@ -39,6 +47,10 @@ typedef struct row {
   const psplit_i_fans *fans;
   uint32_t n_stages;
   int64_t limit;
+  int64_t saved; /* of the fan, most_saved() */
+  /* [fans, OPEN + 1] at most the latest d open producers of a fan are in the stage of a, which ends
+   * there: what they send to later fans, beyond one receiver each. */
+  int64_t *later;
   labels now, next;
   psplit_i_budget *budget;
   bool failed;
@@ -117,6 +129,78 @@ static int64_t most_missing(const psplit_i_fans *fans, const psplit_i_fan *f, in
   return most;
 }
 
+/* What is saved at most by what the stage of z has of a fan, rounded up. */
+static int64_t most_saved(const psplit_i_fans *fans, const psplit_i_fan *f, int64_t limit) {
+  const int64_t load = limit - f->back_time - f->back_recv;
+  int64_t most = fans->most;
+  for (uint32_t k = f->saved.first; k < f->saved.end; k++) {
+    const psplit_i_fan_line line = fans->lines.items[k];
+    const int64_t here = -psplit_i_floor_div(-line.at_zero - line.slope * load, ONE);
+    if (here < most) most = here;
+  }
+  return most;
+}
+
+static int64_t at_least_0(int64_t x) { return x > 0 ? x : 0; }
+
+/* Whether all stages have room for what they take together, whatever a load counts in those that
+ * miss a broad net; `left` to the stage of a. */
+static bool have_room(const psplit_i_fan *f, int64_t limit, int64_t left, int64_t saved,
+                      uint32_t whole, uint32_t parts) {
+  const int64_t ends = at_least_0(left) + limit - f->back_time - f->back_recv + saved;
+  const int64_t room =
+    psplit_i_sat_add_i64(ends, psplit_i_sat_mul_i64(whole, at_least_0(limit - f->broad_recv)));
+  for (int64_t k = 0; k < PSPLIT_I_FAN_SHARES; k++) {
+    const int64_t in_parts = psplit_i_sat_mul_i64(k * parts, limit);
+    if (psplit_i_sat_add_i64(psplit_i_sat_mul_i64(PSPLIT_I_FAN_SHARES, room), in_parts) <
+        f->shared[k])
+      return false;
+  }
+  return true;
+}
+
+static int64_t *later_of(const row *r, const psplit_i_fan *f) {
+  return r->later + (size_t)(f - r->fans->fan) * (PSPLIT_I_FAN_OPEN + 1);
+}
+
+/* The least number of stages without z that receive all broad nets, if none has their producers. */
+static uint32_t least_whole(const row *r, const psplit_i_fan *f) {
+  uint32_t low = 0, high = r->n_stages;
+  const int64_t saved = most_saved(r->fans, f, r->limit);
+  while (low < high) {
+    const uint32_t whole = low + (high - low) / 2;
+    if (have_room(f, r->limit, 0, saved, whole, r->n_stages))
+      high = whole;
+    else
+      low = whole + 1;
+  }
+  return low;
+}
+
+/* Adds what broad nets of a fan are sent if the stage of their producer ended in a fan before. A
+ * fan that fits one stage may be in that of z. */
+static void add_later(row *r, uint32_t k) {
+  const psplit_i_fan *f = &r->fans->fan[k];
+  if (f->n_broad == 0 || f->time + f->back_time <= r->limit) return;
+  const int64_t whole = least_whole(r, f);
+  for (uint32_t e = 0; e < f->n_broad; e++) {
+    const psplit_i_fan_net net = f->broad[e];
+    const int64_t more = psplit_i_sat_mul_i64(whole + net.certain - 1, net.send);
+    for (uint32_t j = k; j-- > 0 && k - j <= MOST_BACK && net.producer < r->fans->fan[j].first;) {
+      const psplit_i_fan *before = &r->fans->fan[j];
+      uint32_t d = 0; /* open producers up to this one */
+      if (net.producer + 1 < before->first)
+        while (d++ < before->n_open && before->open[d - 1] != net.producer) continue;
+      for (int64_t *sent; d <= before->n_open && more > 0; d++) {
+        sent = &later_of(r, before)[d];
+        *sent = psplit_i_sat_add_i64(*sent, more);
+        if (*sent > r->limit) *sent = r->limit + 1; /* too much whatever it is */
+      }
+    }
+  }
+  psplit_i_spend(r->budget, 16 + 64 * (uint64_t)f->n_broad);
+}
+
 static uint32_t open_in(const psplit_i_fan *f, uint32_t begin) {
   uint32_t d = 0;
   while (d < f->n_open && f->open[d] >= begin) d++;
@@ -130,10 +214,13 @@ static bool cut(row *r, const psplit_i_fan *f, label from, uint32_t whole, uint3
                 int64_t per_whole, int64_t per_part) {
   const psplit_i_fans *fans = r->fans;
   const uint32_t d = open_in(f, from.begin);
-  const int64_t left = r->limit - from.load;
+  const int64_t left = r->limit - from.load - later_of(r, f)[d];
   const int64_t again = whole > 0 ? f->broad_send[d] * (whole - 1) + f->certain_send[d] : 0;
   const range a = within(fans, f->send[d], f->time, left - again);
   if (a.low > a.high) return true;
+  if (!have_room(f, r->limit, left - whole * f->broad_send[d] - f->certain_send[d], r->saved, whole,
+                 parts))
+    return false;
   range x = a;
   if (whole + parts > 0) {
     int64_t most =
@@ -155,6 +242,7 @@ static bool cut(row *r, const psplit_i_fan *f, label from, uint32_t whole, uint3
 static void pass(row *r, const psplit_i_fan *f) {
   const int64_t per_whole = most_inside(r->fans, f->middle, f->time, r->limit - f->broad_recv);
   const int64_t per_part = f->n_broad > 0 ? most_missing(r->fans, f, r->limit) : 0;
+  r->saved = most_saved(r->fans, f, r->limit);
   r->next.n = 0;
   for (size_t k = 0; k < r->now.n && !r->failed; k++) {
     const label from = r->now.items[k];
@@ -177,6 +265,8 @@ static bool may_be(row *r, int64_t limit) {
   r->limit = limit;
   r->now.n = r->next.n = 0;
   add(r, (label){0, 0, 0});
+  memset(r->later, 0, (size_t)r->fans->n * (PSPLIT_I_FAN_OPEN + 1) * sizeof *r->later);
+  for (uint32_t k = 1; k < r->fans->n; k++) add_later(r, k);
   for (uint32_t k = 0; k < r->fans->n && !r->failed; k++) {
     const labels swap = r->now;
     r->now = r->next;
@@ -198,6 +288,9 @@ psplit_code psplit_i_bound_fan_row(const psplit_i_bound_query *query, psplit_i_b
     psplit_i_fans_make(query->instance, query->automaton, high - 1, budget, &any, &fans);
   if (code != PSPLIT_OK) return code;
   row r = {.fans = &fans, .n_stages = query->automaton->n_stages, .budget = budget};
+  r.later =
+    psplit_i_arena_array(&fans.arena, (size_t)fans.n * (PSPLIT_I_FAN_OPEN + 1), sizeof *r.later);
+  r.failed = !r.later;
   const int64_t close = fans.n > FINE / CLOSE ? high / CLOSE : 0;
   for (int64_t limit = *inout_bound; any && !r.failed;) {
     if (may_be(&r, limit))
