@@ -169,6 +169,7 @@ static psplit_i_fan_lines middle_lines(psplit_i_fan_builder *b, const uint32_t *
 static psplit_i_fan_lines saved_lines(psplit_i_fan_builder *b) {
   psplit_i_fan_lines lines = {(uint32_t)b->fans->lines.n, 0};
   for (int64_t price = ONE / 8; price <= 2 * ONE && !b->cut.failed; price *= 2) {
+    if (psplit_i_expired(b->budget)) break;
     const int64_t most = psplit_i_fan_saved_network(b, price);
     keep_line(b, most - psplit_i_fan_cut(b), price);
   }

@@ -47,7 +47,8 @@ typedef struct row {
   const psplit_i_fans *fans;
   uint32_t n_stages;
   int64_t limit;
-  int64_t saved; /* of the fan, most_saved() */
+  int64_t saved;                /* of the fan, most_saved() */
+  bool lacks_room, lacks_parts; /* by the last cut; by one so far, and more parts may help */
   /* [fans, OPEN + 1] at most the latest d open producers of a fan are in the stage of a, which ends
    * there: what they send to later fans, beyond one receiver each. */
   int64_t *later;
@@ -144,9 +145,10 @@ static int64_t most_saved(const psplit_i_fans *fans, const psplit_i_fan *f, int6
 static int64_t at_least_0(int64_t x) { return x > 0 ? x : 0; }
 
 /* Whether all stages have room for what they take together, whatever a load counts in those that
- * miss a broad net; `left` to the stage of a. */
-static bool have_room(const psplit_i_fan *f, int64_t limit, int64_t left, int64_t saved,
-                      uint32_t whole, uint32_t parts) {
+ * miss a broad net; `left` to the stage of a. Returns the first share for which they do not, so 0
+ * if more such stages would not help; SHARES: they have. */
+static int64_t first_lacking(const psplit_i_fan *f, int64_t limit, int64_t left, int64_t saved,
+                             uint32_t whole, uint32_t parts) {
   const int64_t ends = at_least_0(left) + limit - f->back_time - f->back_recv + saved;
   const int64_t room =
     psplit_i_sat_add_i64(ends, psplit_i_sat_mul_i64(whole, at_least_0(limit - f->broad_recv)));
@@ -154,9 +156,9 @@ static bool have_room(const psplit_i_fan *f, int64_t limit, int64_t left, int64_
     const int64_t in_parts = psplit_i_sat_mul_i64(k * parts, limit);
     if (psplit_i_sat_add_i64(psplit_i_sat_mul_i64(PSPLIT_I_FAN_SHARES, room), in_parts) <
         f->shared[k])
-      return false;
+      return k;
   }
-  return true;
+  return PSPLIT_I_FAN_SHARES;
 }
 
 static int64_t *later_of(const row *r, const psplit_i_fan *f) {
@@ -169,7 +171,7 @@ static uint32_t least_whole(const row *r, const psplit_i_fan *f) {
   const int64_t saved = most_saved(r->fans, f, r->limit);
   while (low < high) {
     const uint32_t whole = low + (high - low) / 2;
-    if (have_room(f, r->limit, 0, saved, whole, r->n_stages))
+    if (first_lacking(f, r->limit, 0, saved, whole, r->n_stages) == PSPLIT_I_FAN_SHARES)
       high = whole;
     else
       low = whole + 1;
@@ -218,9 +220,11 @@ static bool cut(row *r, const psplit_i_fan *f, label from, uint32_t whole, uint3
   const int64_t again = whole > 0 ? f->broad_send[d] * (whole - 1) + f->certain_send[d] : 0;
   const range a = within(fans, f->send[d], f->time, left - again);
   if (a.low > a.high) return true;
-  if (!have_room(f, r->limit, left - whole * f->broad_send[d] - f->certain_send[d], r->saved, whole,
-                 parts))
-    return false;
+  const int64_t lacking = first_lacking(
+    f, r->limit, left - whole * f->broad_send[d] - f->certain_send[d], r->saved, whole, parts);
+  r->lacks_room = lacking < PSPLIT_I_FAN_SHARES;
+  r->lacks_parts |= r->lacks_room && lacking > 0;
+  if (r->lacks_room) return false;
   range x = a;
   if (whole + parts > 0) {
     int64_t most =
@@ -248,14 +252,17 @@ static void pass(row *r, const psplit_i_fan *f) {
     const label from = r->now.items[k];
     const uint32_t most = r->n_stages - from.used;
     add(r, (label){from.used, from.begin, from.load + f->time + f->back_time});
-    for (uint32_t parts = 0; parts < most && (parts == 0 || per_part > 0); parts++) {
+    r->lacks_parts = false;
+    for (uint32_t parts = 0; parts < most && (parts == 0 || per_part > 0 || r->lacks_parts);
+         parts++) {
       bool all = false;
+      r->lacks_room = r->lacks_parts = false;
       for (uint32_t whole = 0; whole + parts < most && !all; whole++) {
         psplit_i_spend(r->budget, 16);
         all = cut(r, f, from, whole, parts, per_whole, per_part);
-        if (per_whole == 0) break;
+        if (per_whole == 0 && !(r->lacks_room && r->limit > f->broad_recv)) break;
       }
-      if (all && parts * per_part >= f->time) break;
+      if (all && !r->lacks_parts && parts * per_part >= f->time) break;
     }
   }
 }
