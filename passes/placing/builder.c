@@ -227,7 +227,7 @@ static bool pays(const psplit_i_charges *charges, uint32_t charge, size_t column
 /* Sets the times of each net: for the single kind of link, or for each kind. */
 static psplit_code build_times(psplit_i_builder *b, net_list *nets) {
   psplit_problem *p = &b->problem;
-  const bool one_kind = (b->any_order || b->link_model) && b->links.n;
+  const bool one_kind = (b->any_order || b->link_model || b->layouts_alone) && b->links.n;
   const size_t n_kinds = one_kind ? 1 : b->links.n, n_classes = p->n_classes;
   const size_t n = n_kinds > 1 ? n_kinds : n_classes;
   if (n_kinds > 1 && p->n_nets > MOST_LINK_TIMES / n_kinds)
@@ -417,7 +417,8 @@ psplit_code psplit_i_builder_build(psplit_i_builder *b, const uint64_t *memory_b
    * the plan counts them, and the bound is lower. */
   const bool counted = !b->planner->options.overlap || b->layouts_alone;
   const bool linked = !b->planner->next_hop || any_route(b);
-  if ((b->links.n == 1 || b->any_order || b->link_model) && linked && counted)
+  const bool one_kind = b->links.n == 1 || b->any_order || b->link_model || b->layouts_alone;
+  if (one_kind && linked && counted)
     PSPLIT_TRY(psplit_i_layout_prices_find(b->planner, b->arena, b->diag, &b->prices));
   PSPLIT_TRY(build_nets(b));
   PSPLIT_TRY(build_weights(b));
@@ -431,9 +432,10 @@ out:
 psplit_code psplit_i_builder_lacks_layouts(psplit_i_builder *b, bool *out) {
   const psplit_planner *planner = b->planner;
   psplit_i_layout_prices prices = {0};
+  const bool differ = b->links.n > 1 && !b->any_order;
   *out = false;
-  if (b->links.n < 2 || planner->next_hop || planner->options.overlap || b->any_order ||
-      planner->options.objective != PSPLIT_THROUGHPUT)
+  if (!(differ || planner->options.overlap) || b->layouts_alone || b->link_model ||
+      planner->next_hop || planner->options.objective != PSPLIT_THROUGHPUT)
     return PSPLIT_OK;
   const psplit_code code = psplit_i_layout_prices_find(planner, b->arena, b->diag, &prices);
   if (code == PSPLIT_OK) *out = prices.n > 0;

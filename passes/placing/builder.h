@@ -79,8 +79,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_builder_number(psplit_i_builder *b);
 /* Builds the problem on devices with memory_bytes[n_stages]; UINT64_MAX: no limit. */
 PSPLIT_MUST_USE psplit_code psplit_i_builder_build(psplit_i_builder *b,
                                                    const uint64_t *memory_bytes);
-/* Whether cuts have layout prices that the problem does not count, but would count with another
- * model of links. Errors: NOMEM. */
+/* Whether cuts have layout prices that the problem does not count, but would count with
+ * layouts_alone or another model of links. Errors: NOMEM. */
 PSPLIT_MUST_USE psplit_code psplit_i_builder_lacks_layouts(psplit_i_builder *b, bool *out);
 /* The same without memory limits, and for any order of devices if the planner's is free. */
 PSPLIT_MUST_USE psplit_code psplit_i_builder_unlimited(psplit_i_builder *b);

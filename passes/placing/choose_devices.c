@@ -108,16 +108,26 @@ static bool has_time(const choice *c) {
   return !psplit_i_expired(c->best_ns < INT64_MAX ? &c->budget : &c->first);
 }
 
-/* Solves for the current order. *out is NULL if there is no split, or none was found. */
-static psplit_code ask(choice *c, bool any_order, psplit_solution **out) {
-  psplit_diag why = {0};
+/* Solves for the current order, or for any, and counts the work. Returns the solver's code. */
+static psplit_code run(choice *c, bool any_order, bool with_layouts, psplit_diag *why,
+                       bool *out_lacks_layouts, psplit_solution **out) {
   uint64_t n_ops = 0;
   *out = NULL;
-  const psplit_i_solver_run run = {
-    .memory_bytes = c->memory_bytes, .any_order = any_order, .share = SHARE / c->n_trials};
-  const psplit_code code = psplit_i_request_try(c->planner, c->request, &run, &why, &n_ops, out);
+  const psplit_i_solver_run solver_run = {.memory_bytes = c->memory_bytes,
+                                          .any_order = any_order,
+                                          .with_layouts = with_layouts,
+                                          .share = SHARE / c->n_trials};
+  const psplit_code code =
+    psplit_i_request_try(c->planner, c->request, &solver_run, why, &n_ops, out_lacks_layouts, out);
   psplit_i_spend(&c->budget, n_ops);
   psplit_i_spend(&c->first, n_ops);
+  return code;
+}
+
+/* Solves for the current order. *out is NULL if there is no split, or none was found. */
+static psplit_code ask(choice *c, bool any_order, bool *out_lacks_layouts, psplit_solution **out) {
+  psplit_diag why = {0};
+  const psplit_code code = run(c, any_order, false, &why, out_lacks_layouts, out);
   if (code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED) return psplit_i_fail_as(c->diag, &why);
   if (code == PSPLIT_UNSUPPORTED || code == PSPLIT_LIMIT) {
     c->gave_up = why;
@@ -131,7 +141,16 @@ static psplit_code ask(choice *c, bool any_order, psplit_solution **out) {
   return PSPLIT_OK;
 }
 
-/* Solves for c->order, and records its value and bound. */
+/* Solves the relaxation with layout prices. *out is NULL if it did not find a split. */
+static psplit_code ask_with_layouts(choice *c, bool any_order, psplit_solution **out) {
+  psplit_diag why = {0};
+  bool lacks_layouts;
+  const psplit_code code = run(c, any_order, true, &why, &lacks_layouts, out);
+  return code == PSPLIT_NOMEM || code == PSPLIT_CANCELLED ? psplit_i_fail_as(c->diag, &why)
+                                                          : PSPLIT_OK;
+}
+
+/* Records the value and bound of c->order. */
 static void take(choice *c, int64_t value_ns, int64_t bound_ns) {
   if (value_ns >= c->best_ns) {
     none_above(c, bound_ns);
@@ -146,15 +165,25 @@ static void take(choice *c, int64_t value_ns, int64_t bound_ns) {
 /* Tries c->order. *out_ns is INT64_MAX if no split was found. */
 static psplit_code try_order(choice *c, int64_t *out_ns) {
   psplit_code code;
-  psplit_solution *solution;
+  psplit_solution *solution = NULL, *other = NULL;
+  bool lacks_layouts;
   *out_ns = INT64_MAX;
   PSPLIT_TRY(apply(c, c->order));
-  PSPLIT_TRY(ask(c, false, &solution));
+  PSPLIT_TRY(ask(c, false, &lacks_layouts, &solution));
   if (!solution) return PSPLIT_OK;
-  *out_ns = solution->objective_ns;
-  take(c, solution->objective_ns, solution->lower_bound_ns);
-  psplit_solution_destroy(solution);
+  int64_t value_ns = solution->objective_ns, bound_ns = solution->lower_bound_ns, other_ns;
+  if (lacks_layouts) PSPLIT_TRY(psplit_i_request_plan_ns(c->planner, solution, c->diag, &value_ns));
+  if (value_ns > solution->objective_ns) PSPLIT_TRY(ask_with_layouts(c, false, &other));
+  if (other) {
+    PSPLIT_TRY(psplit_i_request_plan_ns(c->planner, other, c->diag, &other_ns));
+    if (other_ns < value_ns) value_ns = other_ns;
+    if (other->lower_bound_ns > bound_ns) bound_ns = other->lower_bound_ns;
+  }
+  *out_ns = value_ns;
+  take(c, value_ns, bound_ns);
 out:
+  psplit_solution_destroy(other);
+  psplit_solution_destroy(solution);
   return code;
 }
 
@@ -203,8 +232,8 @@ static psplit_code try_all_orders(choice *c) {
   first_order(c);
   do {
     PSPLIT_TRY(try_order(c, &value_ns));
-    any_left = c->best_ns > c->subset_bound_ns && next_order(c);
-  } while (any_left && has_time(c));
+    any_left = next_order(c);
+  } while (any_left && c->best_ns > c->subset_bound_ns && has_time(c));
   if (any_left) none_above(c, c->subset_bound_ns);
 out:
   return code;
@@ -251,10 +280,27 @@ static bool has_alike_links(const choice *c) {
                               psplit_devices_link(devices, 0, 1).bytes_per_second > 0);
 }
 
+/* Sets c->order to that of a solution for any order, whose devices are of the types listed[]. */
+static void order_as(choice *c, const uint32_t *listed, const psplit_solution *solution) {
+  for (uint32_t s = 0; s < c->n_stages; s++) c->order[s] = listed[solution->stages[s].device];
+}
+
+/* Records the value of a solution's plan in c->order, and the bound of the subset. */
+static psplit_code take_plan(choice *c, const psplit_solution *solution) {
+  psplit_code code;
+  int64_t value_ns;
+  PSPLIT_TRY(apply(c, c->order));
+  PSPLIT_TRY(psplit_i_request_plan_ns(c->planner, solution, c->diag, &value_ns));
+  take(c, value_ns, c->subset_bound_ns);
+out:
+  return code;
+}
+
 /* Tries the orders of the subset that has c->count devices of each type. */
 static psplit_code try_subset(choice *c) {
   psplit_code code;
-  psplit_solution *solution = NULL;
+  psplit_solution *solution = NULL, *other = NULL;
+  bool lacks_layouts;
   const uint32_t n_subsets = c->n_trials;
   if (!has_time(c)) {
     c->any_bound_ns = c->others_bound_ns = 0; /* others may be better */
@@ -264,21 +310,31 @@ static psplit_code try_subset(choice *c) {
   PSPLIT_TRY(apply(c, c->order));
   const bool alike = has_alike_links(c);
   if (!alike) c->n_trials *= 2;
-  PSPLIT_TRY(ask(c, true, &solution));
+  PSPLIT_TRY(ask(c, true, &lacks_layouts, &solution));
   if (!solution) goto out;
-  c->subset_bound_ns = solution->lower_bound_ns;
-  if (c->any_bound_ns > solution->lower_bound_ns) {
-    c->any_bound_ns = solution->lower_bound_ns;
-    c->any_bound = solution->bound;
+  if (lacks_layouts) PSPLIT_TRY(ask_with_layouts(c, true, &other));
+  const psplit_solution *higher =
+    other && other->lower_bound_ns > solution->lower_bound_ns ? other : solution;
+  c->subset_bound_ns = higher->lower_bound_ns;
+  if (c->any_bound_ns > higher->lower_bound_ns) {
+    c->any_bound_ns = higher->lower_bound_ns;
+    c->any_bound = higher->bound;
   }
-  uint32_t *types = psplit_i_arena_array(&c->arena, c->n_stages, sizeof *types);
-  if (!types) PSPLIT_FAIL(psplit_i_nomem(c->diag));
-  for (uint32_t s = 0; s < c->n_stages; s++) types[s] = c->order[solution->stages[s].device];
-  memcpy(c->order, types, c->n_stages * sizeof *types);
+  uint32_t *listed = psplit_i_arena_array(&c->arena, c->n_stages, sizeof *listed);
+  if (!listed) PSPLIT_FAIL(psplit_i_nomem(c->diag));
+  memcpy(listed, c->order, c->n_stages * sizeof *listed);
+  order_as(c, listed, solution);
   if (alike) {
-    take(c, solution->objective_ns, solution->lower_bound_ns);
+    if (lacks_layouts)
+      PSPLIT_TRY(take_plan(c, solution));
+    else
+      take(c, solution->objective_ns, c->subset_bound_ns);
+    if (other) {
+      order_as(c, listed, other);
+      PSPLIT_TRY(take_plan(c, other));
+    }
     /* the bound of orders that the solver did not solve to optimality */
-    none_above(c, solution->lower_bound_ns);
+    none_above(c, c->subset_bound_ns);
     goto out;
   }
   const uint32_t n_orders = count_orders(c);
@@ -286,6 +342,7 @@ static psplit_code try_subset(choice *c) {
   PSPLIT_TRY(n_orders <= MOST_TRIALS ? try_all_orders(c) : try_swaps(c));
 out:
   c->n_trials = n_subsets;
+  psplit_solution_destroy(other);
   psplit_solution_destroy(solution);
   return code;
 }

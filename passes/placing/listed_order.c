@@ -1,8 +1,7 @@
 /* The order in which devices are listed, beside the one that was chosen.
  *
- * Where links differ, orders are tried in a part of the time each, and by what the solver's problem
- * says of them, which leaves out what cuts add. So the best of them may be worse than the one that
- * the user listed, and that one is planned with as much care. */
+ * Where links differ, orders are tried in a part of the time each. So the best of them may be worse
+ * than the one that the user listed, and that one is planned with as much care. */
 #include "devices_inside.h"
 #include "laid_aside.h"
 #include "order_by_memory.h"

@@ -10,6 +10,9 @@
 
 #define COARSE_GAP 0.005
 
+/* Share of the time for a problem that lacks layout prices, before one that counts them. */
+static const double FIRST_SHARE = 0.7;
+
 bool psplit_i_request_joins_any(const psplit_i_request *r) {
   bool any = false;
   for (size_t w = 0; w < r->ties->weights.n; w++) any |= r->joined[w] != 0;
@@ -53,28 +56,6 @@ psplit_code psplit_i_request_run(psplit_planner *planner, const psplit_i_request
   return code;
 }
 
-psplit_code psplit_i_request_try(psplit_planner *planner, const psplit_i_request *r,
-                                 const psplit_i_solver_run *run, psplit_diag *diag,
-                                 uint64_t *io_n_ops, psplit_solution **out_solution) {
-  psplit_code code;
-  psplit_solution *solution = NULL;
-  psplit_i_builder b = {
-    .planner = planner, .arena = &planner->scratch, .diag = diag, .any_order = run->any_order};
-  PSPLIT_TRY(psplit_i_builder_number(&b));
-  PSPLIT_TRY(psplit_i_builder_build(&b, run->memory_bytes));
-  PSPLIT_TRY(join_tied(&b, r));
-  psplit_partition_options options = psplit_i_request_options(planner, r, run->share);
-  options.logger = NULL;
-  PSPLIT_TRY(psplit_i_request_run(planner, r, &b.problem, &options, diag, io_n_ops, &solution));
-  if (run->any_order) PSPLIT_TRY(psplit_i_record(planner, &b.problem, &options, solution, diag));
-  *out_solution = solution;
-  solution = NULL;
-out:
-  psplit_solution_destroy(solution);
-  psplit_i_arena_reset(&planner->scratch);
-  return code;
-}
-
 /* Applies the stages of a solution, and assigns free nodes. The builder must be numbered again
  * afterwards. */
 static psplit_code give_stages(psplit_i_builder *b, const psplit_solution *solution) {
@@ -92,6 +73,49 @@ static psplit_code planned_ns(psplit_planner *planner, psplit_diag *diag, int64_
   const psplit_code code = psplit_i_plan_make(planner, diag);
   planner->solution = solution;
   if (code == PSPLIT_OK) *out_ns = planner->plan->bottleneck_ns;
+  return code;
+}
+
+psplit_code psplit_i_request_plan_ns(psplit_planner *planner, const psplit_solution *solution,
+                                     psplit_diag *diag, int64_t *out_ns) {
+  psplit_code code;
+  psplit_i_builder b = {.planner = planner, .arena = &planner->scratch, .diag = diag};
+  PSPLIT_TRY(psplit_i_builder_number(&b));
+  PSPLIT_TRY(give_stages(&b, solution));
+  PSPLIT_TRY(planned_ns(planner, diag, out_ns));
+out:
+  psplit_i_arena_reset(&planner->scratch);
+  return code;
+}
+
+psplit_code psplit_i_request_try(psplit_planner *planner, const psplit_i_request *r,
+                                 const psplit_i_solver_run *run, psplit_diag *diag,
+                                 uint64_t *io_n_ops, bool *out_lacks_layouts,
+                                 psplit_solution **out_solution) {
+  psplit_code code;
+  psplit_solution *solution = NULL;
+  const bool alone = run->with_layouts && planner->options.overlap;
+  const bool best = run->with_layouts && !alone;
+  psplit_i_builder b = {.planner = planner,
+                        .arena = &planner->scratch,
+                        .diag = diag,
+                        .any_order = run->any_order,
+                        .layouts_alone = alone,
+                        .link_model = best ? PSPLIT_I_LINKS_BEST : PSPLIT_I_LINKS_AS_THEY_ARE};
+  PSPLIT_TRY(psplit_i_builder_number(&b));
+  PSPLIT_TRY(psplit_i_builder_build(&b, run->memory_bytes));
+  PSPLIT_TRY(psplit_i_builder_lacks_layouts(&b, out_lacks_layouts));
+  PSPLIT_TRY(join_tied(&b, r));
+  const double part = run->with_layouts ? 1 - FIRST_SHARE : *out_lacks_layouts ? FIRST_SHARE : 1;
+  psplit_partition_options options = psplit_i_request_options(planner, r, part * run->share);
+  options.logger = NULL;
+  PSPLIT_TRY(psplit_i_request_run(planner, r, &b.problem, &options, diag, io_n_ops, &solution));
+  if (run->any_order) PSPLIT_TRY(psplit_i_record(planner, &b.problem, &options, solution, diag));
+  *out_solution = solution;
+  solution = NULL;
+out:
+  psplit_solution_destroy(solution);
+  psplit_i_arena_reset(&planner->scratch);
   return code;
 }
 
@@ -190,7 +214,7 @@ out:
 
 psplit_code psplit_i_request_solve(psplit_planner *planner, const psplit_i_request *r,
                                    const uint64_t *memory_bytes, double share, psplit_diag *diag) {
-  static const double FIRST_SHARE = 0.7, SECOND_SHARE = 0.1;
+  static const double SECOND_SHARE = 0.1;
   psplit_code code;
   psplit_solution *solution = NULL;
   const bool overlap = planner->options.overlap && !r->quick;
@@ -218,7 +242,7 @@ psplit_code psplit_i_request_solve(psplit_planner *planner, const psplit_i_reque
   psplit_i_arena_reset(&planner->scratch);
   if (overlap)
     PSPLIT_TRY(try_layouts_alone(planner, r, memory_bytes, (1 - FIRST_SHARE) * share, diag));
-  if (lacks_layouts)
+  else if (lacks_layouts)
     PSPLIT_TRY(try_layouts_with_links(planner, r, memory_bytes, SECOND_SHARE * share, diag));
 out:
   psplit_solution_destroy(solution);

@@ -49,15 +49,25 @@ PSPLIT_MUST_USE psplit_code psplit_i_place_replicas(psplit_planner *planner,
 typedef struct psplit_i_solver_run {
   const uint64_t *memory_bytes; /* [n_stages] UINT64_MAX: no limit */
   bool any_order; /* devices may stand in any order, and tensors take the time of the best link */
-  double share;   /* of the time limit */
+  /* Instead of the problem that lacks layout prices, a relaxation that counts them. */
+  bool with_layouts;
+  double share; /* of the time limit, for the problem and for the relaxation */
 } psplit_i_solver_run;
 
 /* Runs the solver once, and adds its work to *io_n_ops. The caller owns *out_solution; the planner
- * keeps only a record. Errors: those of psplit_partition_solve. */
+ * keeps only a record. *out_lacks_layouts: the problem does not count layout prices, but one
+ * with_layouts does. Errors: those of psplit_partition_solve. */
 PSPLIT_MUST_USE psplit_code psplit_i_request_try(psplit_planner *planner, const psplit_i_request *r,
                                                  const psplit_i_solver_run *run, psplit_diag *diag,
-                                                 uint64_t *io_n_ops,
+                                                 uint64_t *io_n_ops, bool *out_lacks_layouts,
                                                  psplit_solution **out_solution);
+
+/* The bottleneck of a solution's plan on the devices as the planner has them, with everything
+ * counted. Assigns every node its stage, and resets planner->scratch. Errors: NOMEM, and those of
+ * psplit_i_plan_make. */
+PSPLIT_MUST_USE psplit_code psplit_i_request_plan_ns(psplit_planner *planner,
+                                                     const psplit_solution *solution,
+                                                     psplit_diag *diag, int64_t *out_ns);
 
 /* If the order of devices is free, assigns the best devices to the stages, in the best order that
  * is found: see psplit_device_order. Resets planner->scratch. Errors: NOMEM, CANCELLED. */

@@ -430,6 +430,85 @@ static void the_listed_order_is_no_better(void **state) {
                 n_better);
 }
 
+/* A residual run, which cuts cost layouts, in a row of convolutions. */
+static psplit_model *residual(dice *d) {
+  psplit_i_text text = {0};
+  const uint32_t n_nodes = 5 + draw(d, 3);
+  psplit_i_text_puts(&text,
+                     "(float[1,64,16,16] x) => (y) <float[64,64,1,1] w = raw {0 * 4096}> {"
+                     " v0 = Conv (x, w)");
+  for (uint32_t i = 1, kept = 0; i <= n_nodes; i++) {
+    const bool sum = i - 1 > kept && draw(d, 2);
+    psplit_i_text_addf(&text, sum ? " v%u = Add (v%u, v%u)" : " v%u = Conv (v%u, w)", i, i - 1,
+                       kept);
+    if (sum) kept = i;
+  }
+  psplit_i_text_addf(&text, " y = GlobalAveragePool (v%u) }", n_nodes);
+  psplit_model *model = opened_text(text.bytes);
+  psplit_i_text_fini(&text);
+  return model;
+}
+
+/* CPUs of several kinds, on one host or two. */
+static psplit_devices *unlike_cpus(dice *d, uint32_t n) {
+  static const char *const PRESETS[] = {"cpu", "cpu-sse", "cpu-avx512"};
+  psplit_i_text text = {0};
+  const bool apart = draw(d, 2);
+  psplit_i_text_puts(&text, "{\"devices\": [");
+  for (uint32_t i = 0; i < n; i++) {
+    const uint32_t preset = draw(d, 3), overhead_ns = 1000 * draw(d, 3);
+    const uint32_t host = apart ? draw(d, 2) : 0;
+    psplit_i_text_addf(&text,
+                       "%s{\"name\": \"d%u\", \"preset\": \"%s\", \"overhead_ns\": %u,"
+                       " \"host\": \"%u\"}",
+                       i ? ", " : "", i, PRESETS[preset], overhead_ns, host);
+  }
+  psplit_i_text_puts(&text,
+                     "], \"topology\": {\"same_host\": {\"bytes_per_second\": 1e11,"
+                     " \"latency_ns\": 0}, \"same_rack\": {\"bytes_per_second\": 2e10,"
+                     " \"latency_ns\": 100}}}");
+  psplit_devices *devices = parsed(text.bytes);
+  psplit_i_text_fini(&text);
+  return devices;
+}
+
+/* Where cuts cost layouts, what a plan says of all orders is true, with overlap and without. */
+static void bounds_know_layouts(void **state) {
+  (void)state;
+  const uint64_t n_seeds = sample_of(24, 200);
+  uint32_t n_plans[2] = {0}, n_proved[2] = {0}, n_best[2] = {0};
+  for (uint64_t seed = 0; seed < n_seeds; seed++) {
+    dice d = {.seed = 8000 + seed};
+    const bool overlap = seed % 2;
+    const uint32_t n_devices = 2 + draw(&d, MAX_DEVICES - 1);
+    const uint32_t n_stages = draw(&d, 3) ? n_devices : 2 + draw(&d, n_devices - 1);
+    psplit_model *model = residual(&d);
+    psplit_devices *devices = unlike_cpus(&d, n_devices);
+    psplit_planner_options options = options_for(n_stages, devices);
+    options.slack_frac = 0;
+    options.overlap = overlap;
+    const int64_t best_ns = best_order(model, &options);
+    psplit_planner *planner = unit_of(model, &options);
+    assert_true(plan_of(planner));
+    const psplit_plan *plan = psplit_planner_plan(planner);
+    if (plan->value_ns < best_ns || plan->lower_bound_ns > best_ns)
+      fail_msg("seed %u: bound %lld (%s), value %lld, but the optimum of all orders is %lld",
+               (unsigned)seed, (long long)plan->lower_bound_ns, plan->bound,
+               (long long)plan->value_ns, (long long)best_ns);
+    n_plans[overlap]++;
+    n_proved[overlap] += plan->proved_optimal;
+    n_best[overlap] += plan->value_ns == best_ns;
+    psplit_planner_destroy(planner);
+    psplit_devices_destroy(devices);
+    psplit_model_close(model);
+  }
+  for (int o = 0; o < 2; o++) {
+    print_message("# %s overlap: of %u plans %u are best and %u proved\n", o ? "with" : "without",
+                  n_plans[o], n_best[o], n_proved[o]);
+    assert_true(n_best[o] >= n_plans[o] * 9 / 10 && n_proved[o] >= n_plans[o] * 3 / 4);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_order_of_the_file_does_not_matter),
@@ -441,6 +520,7 @@ int main(void) {
     cmocka_unit_test(chosen_orders_are_the_best),
     cmocka_unit_test(little_time_proves_no_order),
     cmocka_unit_test(the_listed_order_is_no_better),
+    cmocka_unit_test(bounds_know_layouts),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

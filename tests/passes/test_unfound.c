@@ -23,14 +23,17 @@ static uint32_t n_unfound;
 
 psplit_code __real_psplit_i_request_try(psplit_planner *planner, const psplit_i_request *r,
                                         const psplit_i_solver_run *run, psplit_diag *diag,
-                                        uint64_t *io_n_ops, psplit_solution **out_solution);
+                                        uint64_t *io_n_ops, bool *out_lacks_layouts,
+                                        psplit_solution **out_solution);
 psplit_code __wrap_psplit_i_request_try(psplit_planner *planner, const psplit_i_request *r,
                                         const psplit_i_solver_run *run, psplit_diag *diag,
-                                        uint64_t *io_n_ops, psplit_solution **out_solution);
+                                        uint64_t *io_n_ops, bool *out_lacks_layouts,
+                                        psplit_solution **out_solution);
 
 psplit_code __wrap_psplit_i_request_try(psplit_planner *planner, const psplit_i_request *r,
                                         const psplit_i_solver_run *run, psplit_diag *diag,
-                                        uint64_t *io_n_ops, psplit_solution **out_solution) {
+                                        uint64_t *io_n_ops, bool *out_lacks_layouts,
+                                        psplit_solution **out_solution) {
   const uint32_t n_stages = planner->options.n_stages;
   if (none_is_found && !run->any_order) {
     n_unfound++;
@@ -41,7 +44,9 @@ psplit_code __wrap_psplit_i_request_try(psplit_planner *planner, const psplit_i_
   bool is_it = unfound && run->any_order == (n_stages == 1);
   for (uint32_t s = 0; s < n_stages && is_it; s++)
     is_it = strcmp(psplit_devices_name(planner->devices, s), unfound[s]) == 0;
-  if (!is_it) return __real_psplit_i_request_try(planner, r, run, diag, io_n_ops, out_solution);
+  if (!is_it)
+    return __real_psplit_i_request_try(planner, r, run, diag, io_n_ops, out_lacks_layouts,
+                                       out_solution);
   met = true;
   return psplit_i_fail_about(diag, PSPLIT_INFEASIBLE, PSPLIT_I_HELPS(TIME_LIMIT),
                              "no split was found");
