@@ -374,10 +374,21 @@ static psplit_code build_weights(psplit_i_builder *b) {
   return PSPLIT_OK;
 }
 
+/* Whether a link is missing, so that stages relay tensors in some order of the devices. */
+static bool relays_in_some_order(const psplit_i_builder *b) {
+  const uint32_t n_stages = b->planner->options.n_stages;
+  bool all = true;
+  for (uint32_t i = 0; i < n_stages && all; i++)
+    for (uint32_t j = 0; j < n_stages && all; j++)
+      all = i == j || psplit_devices_link(b->planner->devices, i, j).bytes_per_second > 0;
+  return !all;
+}
+
 /* Whether tensors may take any route. Shared memory is a relaxation of all of them. Charges are not
  * tensors, so no stage relays them. */
 static bool any_route(const psplit_i_builder *b) {
-  return b->planner->passes_on || (b->charges && b->planner->next_hop);
+  return b->planner->passes_on || (b->charges && b->planner->next_hop) ||
+         (b->any_order && relays_in_some_order(b));
 }
 
 static psplit_code build_devices(psplit_i_builder *b, const uint64_t *memory_bytes) {
@@ -416,7 +427,7 @@ psplit_code psplit_i_builder_build(psplit_i_builder *b, const uint64_t *memory_b
    * times are the same at both ends; or with overlap, where they belong to computation. Then only
    * the plan counts them, and the bound is lower. */
   const bool counted = !b->planner->options.overlap || b->layouts_alone;
-  const bool linked = !b->planner->next_hop || any_route(b);
+  const bool linked = !b->planner->next_hop || b->planner->passes_on || b->charges;
   const bool one_kind = b->links.n == 1 || b->any_order || b->link_model || b->layouts_alone;
   if (one_kind && linked && counted)
     PSPLIT_TRY(psplit_i_layout_prices_find(b->planner, b->arena, b->diag, &b->prices));

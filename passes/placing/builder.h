@@ -45,7 +45,8 @@ typedef struct psplit_i_builder {
   /* if not NULL, these charges replace the costs of all tensors */
   const psplit_i_charges *charges;
   /* The devices may be in any order. Where links differ, a tensor takes the time of the best link
-   * of all, which is a relaxation. */
+   * of all, which is a relaxation. Where one is missing, a stage that relays a tensor sends it in
+   * its producer's place, so that each stage sends it once (shared memory). */
   bool any_order;
   /* With options.overlap there are two relaxations: computation with layout prices but free tensors
    * (true), and overlapping tensors without layout prices (false). */

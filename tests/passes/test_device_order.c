@@ -509,6 +509,71 @@ static void bounds_know_layouts(void **state) {
   }
 }
 
+/* A tensor that several others read. */
+static psplit_model *star(dice *d) {
+  psplit_i_text text = {0};
+  const uint32_t n = 2 + draw(d, 3);
+  psplit_i_text_puts(&text, "(float[64,64] x) => (float[64,64] y) { r = Softmax (x)");
+  for (uint32_t i = 0; i < n; i++) psplit_i_text_addf(&text, " m%u = MatMul (r, r)", i);
+  psplit_i_text_puts(&text, " y = Sum (r");
+  for (uint32_t i = 0; i < n; i++) psplit_i_text_addf(&text, ", m%u", i);
+  psplit_i_text_puts(&text, ") }");
+  psplit_model *model = opened_text(text.bytes);
+  psplit_i_text_fini(&text);
+  return model;
+}
+
+/* Each linked to the next alone. */
+static psplit_devices *row_of_devices(dice *d, uint32_t n) {
+  static const char *const SPEEDS[] = {"1e8", "3e8", "1e9", "3e9"};
+  psplit_i_text text = {0};
+  psplit_i_text_puts(&text, "{\"devices\": [");
+  for (uint32_t i = 0; i < n; i++) {
+    const uint32_t overhead_ns = 1000 * draw(d, 3);
+    psplit_i_text_addf(&text, "%s{\"name\": \"d%u\", \"preset\": \"cpu\", \"overhead_ns\": %u}",
+                       i ? ", " : "", i, overhead_ns);
+  }
+  begin_links(&text, "0", 0);
+  for (uint32_t i = 0; i + 1 < n; i++) {
+    const char *speed = SPEEDS[draw(d, 4)];
+    add_link(&text, i, i + 1, speed, 0);
+  }
+  return end_links(&text);
+}
+
+/* A stage that relays a tensor sends it in place of the producer, which no bound is above. */
+static void bounds_know_relays(void **state) {
+  (void)state;
+  const uint64_t n_seeds = sample_of(24, 100);
+  uint32_t n_best = 0, n_proved = 0;
+  for (uint64_t seed = 0; seed < n_seeds; seed++) {
+    dice d = {.seed = 18100 + seed};
+    const uint32_t n_devices = 3 + draw(&d, 2);
+    psplit_model *model = draw(&d, 2) ? star(&d) : random_model(&d, 4 + draw(&d, 3));
+    psplit_devices *devices = row_of_devices(&d, n_devices);
+    psplit_planner_options options = options_for(3, devices);
+    options.slack_frac = 0;
+    options.overlap = draw(&d, 2);
+    options.message_latency = draw(&d, 2) ? PSPLIT_LATENCY_PER_TENSOR : PSPLIT_LATENCY_PER_PAIR;
+    const int64_t best_ns = best_order(model, &options);
+    psplit_planner *planner = unit_of(model, &options);
+    assert_true(plan_of(planner));
+    const psplit_plan *plan = psplit_planner_plan(planner);
+    if (plan->value_ns < best_ns || plan->lower_bound_ns > best_ns)
+      fail_msg("seed %u: bound %lld (%s), value %lld, but the optimum of all orders is %lld",
+               (unsigned)seed, (long long)plan->lower_bound_ns, plan->bound,
+               (long long)plan->value_ns, (long long)best_ns);
+    n_best += plan->value_ns == best_ns;
+    n_proved += plan->proved_optimal;
+    psplit_planner_destroy(planner);
+    psplit_devices_destroy(devices);
+    psplit_model_close(model);
+  }
+  print_message("# of %u plans with relays %u are best and %u proved\n", (unsigned)n_seeds, n_best,
+                n_proved);
+  assert_true(n_best >= n_seeds * 9 / 10);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_order_of_the_file_does_not_matter),
@@ -521,6 +586,7 @@ int main(void) {
     cmocka_unit_test(little_time_proves_no_order),
     cmocka_unit_test(the_listed_order_is_no_better),
     cmocka_unit_test(bounds_know_layouts),
+    cmocka_unit_test(bounds_know_relays),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
