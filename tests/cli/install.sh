@@ -95,10 +95,9 @@ for each in "$source"/*; do
 done
 cd "$tmp/source" || exit 1
 # -O0 -g0: that it starts is asked, not how fast it is. Without tests, as README.md says below the lines: none
-# of them is installed. Both kinds of library at once, or all is compiled again for the archives below.
+# of them is installed.
 # shellcheck disable=SC2016  # the page's backquotes
-grep -q '`-Dtests=false`' "$source/README.md" &&
-  sed -i 's/meson setup build/& -Dtests=false -Ddefault_library=both/' "$tmp/lines.sh" &&
+grep -q '`-Dtests=false`' "$source/README.md" && sed -i 's/meson setup build/& -Dtests=false/' "$tmp/lines.sh" &&
   CFLAGS='-O0 -g0' DESTDIR=$tmp/root sh -e "$tmp/lines.sh" >"$tmp/log" 2>&1 && [ ! -e build/tests ]
 report $? "the lines of README.md build and install it"
 foreign=$(grep "libomp from the compiler's folder" "$tmp/log") # the loader finds no other
@@ -125,7 +124,7 @@ install folders --prefix="$tmp/odd" --bindir=libexec/psplit --libdir="$tmp/besid
 tree folders "$tmp/odd" "$tmp/odd/libexec/psplit" "$tmp/beside/lib64"
 
 # Both kinds of library, and a program that has the whole of it in itself.
-install both --prefix="$tmp/both" --bindir=bin --libdir=lib
+install both -Ddefault_library=both --prefix="$tmp/both" --bindir=bin --libdir=lib
 lib=$tmp/both/lib
 for compiler in clang gcc; do
   command -v $compiler >/dev/null || continue
