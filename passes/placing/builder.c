@@ -224,10 +224,15 @@ static bool pays(const psplit_i_charges *charges, uint32_t charge, size_t column
   return !charges->kind_of_column || charges->kind_of_column[column] == charges->kind[charge];
 }
 
+/* Whether the problem is a relaxation that has one kind of link, whatever links there are. */
+static bool any_links_do(const psplit_i_builder *b) {
+  return b->any_order || b->link_model || b->layouts_alone;
+}
+
 /* Sets the times of each net: for the single kind of link, or for each kind. */
 static psplit_code build_times(psplit_i_builder *b, net_list *nets) {
   psplit_problem *p = &b->problem;
-  const bool one_kind = (b->any_order || b->link_model || b->layouts_alone) && b->links.n;
+  const bool one_kind = any_links_do(b) && b->links.n;
   const size_t n_kinds = one_kind ? 1 : b->links.n, n_classes = p->n_classes;
   const size_t n = n_kinds > 1 ? n_kinds : n_classes;
   if (n_kinds > 1 && p->n_nets > MOST_LINK_TIMES / n_kinds)
@@ -374,21 +379,12 @@ static psplit_code build_weights(psplit_i_builder *b) {
   return PSPLIT_OK;
 }
 
-/* Whether a link is missing, so that stages relay tensors in some order of the devices. */
-static bool relays_in_some_order(const psplit_i_builder *b) {
-  const uint32_t n_stages = b->planner->options.n_stages;
-  bool all = true;
-  for (uint32_t i = 0; i < n_stages && all; i++)
-    for (uint32_t j = 0; j < n_stages && all; j++)
-      all = i == j || psplit_devices_link(b->planner->devices, i, j).bytes_per_second > 0;
-  return !all;
-}
-
 /* Whether tensors may take any route. Shared memory is a relaxation of all of them. Charges are not
- * tensors, so no stage relays them. */
+ * tensors, so no stage relays them. Where the order is open and a link is missing, stages relay in
+ * some order. */
 static bool any_route(const psplit_i_builder *b) {
   return b->planner->passes_on || (b->charges && b->planner->next_hop) ||
-         (b->any_order && relays_in_some_order(b));
+         (b->any_order && !psplit_i_all_linked(b->planner, true));
 }
 
 static psplit_code build_devices(psplit_i_builder *b, const uint64_t *memory_bytes) {
@@ -428,7 +424,7 @@ psplit_code psplit_i_builder_build(psplit_i_builder *b, const uint64_t *memory_b
    * the plan counts them, and the bound is lower. */
   const bool counted = !b->planner->options.overlap || b->layouts_alone;
   const bool linked = !b->planner->next_hop || b->planner->passes_on || b->charges;
-  const bool one_kind = b->links.n == 1 || b->any_order || b->link_model || b->layouts_alone;
+  const bool one_kind = b->links.n == 1 || any_links_do(b);
   if (one_kind && linked && counted)
     PSPLIT_TRY(psplit_i_layout_prices_find(b->planner, b->arena, b->diag, &b->prices));
   PSPLIT_TRY(build_nets(b));

@@ -1,17 +1,14 @@
 /* Assigns devices to stages. */
 #include "devices_inside.h"
+#include "links.h"
 #include "planner.h"
 
 psplit_code psplit_i_planner_find_routes(psplit_planner *planner, psplit_diag *diag) {
   enum { TYPICAL_BYTES = 1 << 20 };
   const uint32_t n = planner->options.n_stages;
-  bool all = true;
   planner->next_hop = NULL;
   planner->passes_on = false;
-  for (uint32_t i = 0; i < n && all; i++)
-    for (uint32_t j = i + 1; j < n && all; j++)
-      all = psplit_devices_link(planner->devices, i, j).bytes_per_second > 0;
-  if (all) return PSPLIT_OK;
+  if (psplit_i_all_linked(planner, false)) return PSPLIT_OK;
   const size_t n_pairs = (size_t)n * n;
   int64_t *link_ns = psplit_i_arena_array(&planner->scratch, n_pairs, sizeof *link_ns);
   int64_t *scratch = psplit_i_arena_array(&planner->scratch, 2 * (size_t)n, sizeof *scratch);

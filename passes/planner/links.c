@@ -45,3 +45,12 @@ psplit_code psplit_i_links_find(const psplit_planner *planner, bool both_ways,
   }
   return PSPLIT_OK;
 }
+
+bool psplit_i_all_linked(const psplit_planner *planner, bool both_ways) {
+  const uint32_t n_stages = planner->options.n_stages;
+  bool all = true;
+  for (uint32_t i = 0; i < n_stages && all; i++)
+    for (uint32_t j = both_ways ? 0 : i + 1; j < n_stages && all; j++)
+      all = i == j || psplit_devices_link(planner->devices, i, j).bytes_per_second > 0;
+  return all;
+}

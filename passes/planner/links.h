@@ -17,4 +17,8 @@ PSPLIT_MUST_USE psplit_code psplit_i_links_find(const psplit_planner *planner, b
                                                 psplit_i_arena *arena, psplit_diag *diag,
                                                 psplit_i_links *out);
 
+/* Whether there is a link from the device of each stage to those of all later ones, and if
+ * both_ways, of all others. O(n_stages^2) */
+bool psplit_i_all_linked(const psplit_planner *planner, bool both_ways);
+
 #endif
