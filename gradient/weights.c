@@ -225,6 +225,13 @@ typedef struct left_inside {
   bool more;
 } left_inside;
 
+/* The value of a Constant; of no type, if it is no tensor or the node is another one. */
+static psplit_i_tensor constant_of(const psplit_i_node *node) {
+  const struct Onnx__TensorProto *value =
+    psplit_i_node_is(node, "Constant") ? psplit_i_attr_tensor(node, "value") : NULL;
+  return value ? psplit_i_tensor_of(value) : (psplit_i_tensor){0};
+}
+
 /* The rank of a weight, which a graph reads as its value `v`; -1: it is none, or is trained.
  * *out_name is its name. */
 static int32_t weight_inside(const chooser *c, const psplit_i_graph *body, uint32_t v,
@@ -233,13 +240,11 @@ static int32_t weight_inside(const chooser *c, const psplit_i_graph *body, uint3
   const psplit_i_value *of = &body->values[value];
   *out_name = of->name;
   if (body == c->graph && c->trained[value]) return -1;
-  const psplit_i_node *maker =
-    c->by_constants && of->producer != PSPLIT_NONE ? &body->nodes[of->producer] : NULL;
   psplit_i_tensor tensor = {0};
   if (of->initializer != PSPLIT_NONE)
     tensor = psplit_i_graph_initializer(body, of->initializer);
-  else if (maker && psplit_i_node_is(maker, "Constant") && psplit_i_attr_tensor(maker, "value"))
-    tensor = psplit_i_tensor_of(psplit_i_attr_tensor(maker, "value"));
+  else if (c->by_constants && of->producer != PSPLIT_NONE)
+    tensor = constant_of(&body->nodes[of->producer]);
   return psplit_i_is_float(tensor.data_type) ? (int32_t)tensor.n_dims : -1;
 }
 
@@ -292,8 +297,7 @@ static psplit_code say_inside(const chooser *c, const psplit_logger *logger, psp
   }
   if (!all.name) return PSPLIT_OK;
   const psplit_i_node *node = &graph->nodes[all.node];
-  if (psplit_i_node_is(node, "If") && !psplit_i_inline_hint(graph, all.node, &advice))
-    return psplit_i_nomem(diag);
+  if (!psplit_i_inline_hint(graph, all.node, &advice)) return psplit_i_nomem(diag);
   const bool calls = node->function != PSPLIT_NONE;
   psplit_i_advise(logger, PSPLIT_WARNING, advice,
                   "\"%.80s\"%s %s not trained: %s read in the %s of %s \"%s\", and gradients "
@@ -375,10 +379,8 @@ static uint64_t floats_inside(const psplit_i_graph *body) {
   }
   for (uint32_t n = 0; n < body->n_nodes; n++) {
     const psplit_i_node *node = &body->nodes[n];
-    if (psplit_i_node_is(node, "Constant") && psplit_i_attr_tensor(node, "value")) {
-      const psplit_i_tensor tensor = psplit_i_tensor_of(psplit_i_attr_tensor(node, "value"));
-      bytes = psplit_i_sat_add_u64(bytes, float_bytes(&tensor));
-    }
+    const psplit_i_tensor constant = constant_of(node);
+    bytes = psplit_i_sat_add_u64(bytes, float_bytes(&constant));
     for (uint32_t b = 0; b < node->n_bodies; b++)
       bytes = psplit_i_sat_add_u64(bytes, floats_inside(node->bodies[b]));
   }
@@ -421,8 +423,7 @@ psplit_code psplit_i_weights_fail_none(const psplit_i_shapes *shapes, psplit_dia
     char label[160];
     psplit_i_advice advice = {0};
     const psplit_i_node *node = &graph->nodes[inside];
-    if (psplit_i_node_is(node, "If") && !psplit_i_inline_hint(graph, inside, &advice))
-      return psplit_i_nomem(diag);
+    if (!psplit_i_inline_hint(graph, inside, &advice)) return psplit_i_nomem(diag);
     return psplit_i_fail_about(diag, PSPLIT_USAGE, advice,
                                "there is nothing to train: weights are read in the bodies of %s "
                                "\"%s\", and gradients through bodies are not supported%s",

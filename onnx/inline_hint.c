@@ -23,7 +23,8 @@ static const char *name_of(const psplit_i_graph *graph, uint32_t node) {
 }
 
 bool psplit_i_inline_hint(const psplit_i_graph *graph, uint32_t node, psplit_i_advice *out) {
-  const char *name = name_of(graph, node);
+  const bool is_if = psplit_i_node_is(&graph->nodes[node], "If");
+  const char *name = is_if ? name_of(graph, node) : NULL;
   bool known, taken;
   psplit_diag unsaid = {0};
   if (!name) return true;
