@@ -311,6 +311,11 @@ psplit_code ort_settings_apply(ort_settings *s, const psplit_pipeline_info *pipe
   return code;
 }
 
+psplit_code ort_fail_whole(const char *option, psplit_diag *diag) {
+  return psplit_diag_fail(diag, PSPLIT_USAGE,
+                          "%s is for the stages of a split, and a whole model has none", option);
+}
+
 psplit_code ort_settings_apply_whole(ort_settings *s, psplit_diag *diag) {
   static const psplit_pipeline_stage WHOLE = {.file = "", .device = "", .n_replicas = 1};
   const psplit_pipeline_info info = {.n_stages = 1, .stages = &WHOLE};
@@ -325,9 +330,7 @@ psplit_code ort_settings_apply_whole(ort_settings *s, psplit_diag *diag) {
     provider |= s->list[i].id == OPT_PROVIDER;
     option |= s->list[i].id == OPT_PROVIDER_OPTION;
   }
-  if (of_stages)
-    return psplit_diag_fail(
-      diag, PSPLIT_USAGE, "%s is for the stages of a split, and a whole model has none", of_stages);
+  if (of_stages) return ort_fail_whole(of_stages, diag);
   if (option && !provider)
     return psplit_diag_fail(diag, PSPLIT_USAGE, "--provider-option, but no --provider");
   return ort_settings_apply(s, &info, diag);

@@ -83,6 +83,8 @@ PSPLIT_MUST_USE psplit_code ort_settings_apply(ort_settings *s,
 /* The same for a whole model: what is said for all stages. Errors: USAGE (something is said for a
  * stage or a device, of which it has none). */
 PSPLIT_MUST_USE psplit_code ort_settings_apply_whole(ort_settings *s, psplit_diag *diag);
+/* Refuses an option that is for stages, where a whole model runs. Returns USAGE. */
+PSPLIT_MUST_USE psplit_code ort_fail_whole(const char *option, psplit_diag *diag);
 /* Whether the output `path` is none of the files of the split in `directory`. Errors: IO, NOMEM. */
 PSPLIT_MUST_USE psplit_code ort_check_unread(const char *path, const char *directory,
                                              const psplit_pipeline_info *pipeline,

@@ -177,10 +177,7 @@ static psplit_code check(run_settings *s, const psplit_pipeline *pipeline, uint3
 static psplit_code profile_model(run_settings *s, psplit_diag *diag, char **out_text) {
   psplit_model *model = NULL;
   psplit_onnxruntime *ort = NULL;
-  if (s->run.pin || s->run.depth)
-    return psplit_diag_fail(diag, PSPLIT_USAGE,
-                            "%s is for the stages of a split, and a whole model has none",
-                            s->run.pin ? "--pin" : "--depth");
+  if (s->run.pin || s->run.depth) return ort_fail_whole(s->run.pin ? "--pin" : "--depth", diag);
   cli_doing("reading %s", s->directory);
   psplit_code code = psplit_model_open(s->directory, NULL, diag, &model);
   if (code == PSPLIT_OK) code = psplit_feed_check_model(&s->feed.options, model, diag);
