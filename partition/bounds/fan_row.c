@@ -193,8 +193,8 @@ static void add_later(row *r, uint32_t k) {
       uint32_t d = 0; /* open producers up to this one */
       if (net.producer + 1 < before->first)
         while (d++ < before->n_open && before->open[d - 1] != net.producer) continue;
-      for (int64_t *sent; d <= before->n_open && more > 0; d++) {
-        sent = &later_of(r, before)[d];
+      for (; d <= before->n_open && more > 0; d++) {
+        int64_t *sent = &later_of(r, before)[d];
         *sent = psplit_i_sat_add_i64(*sent, more);
         if (*sent > r->limit) *sent = r->limit + 1; /* too much whatever it is */
       }
@@ -252,7 +252,6 @@ static void pass(row *r, const psplit_i_fan *f) {
     const label from = r->now.items[k];
     const uint32_t most = r->n_stages - from.used;
     add(r, (label){from.used, from.begin, from.load + f->time + f->back_time});
-    r->lacks_parts = false;
     for (uint32_t parts = 0; parts < most && (parts == 0 || per_part > 0 || r->lacks_parts);
          parts++) {
       bool all = false;

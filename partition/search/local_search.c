@@ -227,13 +227,12 @@ static void try_order(const psplit_i_instance *instance, chain *c, worker *w, bo
   psplit_i_assignment_copy(&c->now, &w->trial, instance);
 }
 
-/* The stage of c->now with the largest load. */
-static uint32_t slowest_stage(const psplit_i_instance *instance, chain *c, worker *w) {
+/* Sets w->loads to those of c->now. */
+static void load_stages(const psplit_i_instance *instance, chain *c, worker *w) {
   const int64_t value = c->now.value, comm = c->now.comm;
   psplit_i_assignment_evaluate(&c->now, instance, w->dp.automaton, w->loads);
   c->now.value = value;
   c->now.comm = comm;
-  return psplit_i_slowest_stage(instance, w->loads);
 }
 
 /* A long order that is perturbed everywhere is seldom better everywhere, so half of the orders
@@ -243,7 +242,8 @@ static void draw_near_slowest(const psplit_i_instance *instance, chain *c, worke
   enum { NEAR = 4 };
   if (instance->n < LONG || instance->n_stages <= 2 * NEAR || (coin & 1)) return;
   if (c->now.value >= PSPLIT_I_INF) return;
-  const uint32_t slowest = slowest_stage(instance, c, w);
+  load_stages(instance, c, w);
+  const uint32_t slowest = psplit_i_slowest_stage(instance, w->loads);
   const uint32_t reach = 1 + (uint32_t)(coin >> 1) % NEAR;
   psplit_i_spend(&c->budget, instance->net_off[instance->n_nets]);
   how->first = slowest > reach ? slowest - reach : 0;
@@ -370,43 +370,42 @@ static void divide_repeatedly(const psplit_i_instance *instance, chain *c, worke
 static bool sends_most(const psplit_i_instance *instance, chain *c, worker *w) {
   const int64_t half = c->now.value / 2;
   if (!instance->p2p || instance->has_pins || c->now.value >= PSPLIT_I_INF) return false;
-  slowest_stage(instance, c, w);
+  load_stages(instance, c, w);
   for (uint32_t s = 0; s < instance->n_stages; s++)
     if (w->loads[2 * instance->n_stages + s] > half) return true;
   return false;
 }
 
-/* The order of branches with `part` of them in two rows, divided as the first order is: the last
- * split may send more often than a better one can. Returns the value; INF: there are no rows. */
-static int64_t divide_part(const psplit_i_instance *instance, chain *c, worker *w, uint32_t part) {
+/* How many branches of an order are in two rows, in parts, and the value of its split. */
+typedef struct rows_tried {
+  uint32_t part;
+  int64_t value;
+} rows_tried;
+
+/* Divides the order of branches with `part` of them in two rows as the first order is divided: the
+ * last split may send more often than a better one can. */
+static void divide_part(const psplit_i_instance *instance, chain *c, worker *w, uint32_t part,
+                        rows_tried *best) {
   bool any;
+  if (part > PSPLIT_I_ROW_PARTS || c->failed || psplit_i_expired(&c->budget)) return;
   c->now.value = c->now.comm = PSPLIT_I_INF;
   c->failed |= psplit_i_branch_order(instance, w->dp.automaton, part, w->order, &any) != PSPLIT_OK;
   if (!c->failed && any) divide_repeatedly(instance, c, w);
-  return c->now.value;
+  if (c->now.value < best->value) *best = (rows_tried){part, c->now.value};
 }
 
 /* How many branches in two rows are best, roughly, then more closely around that. */
 static void divide_rows(const psplit_i_instance *instance, chain *c, worker *w) {
   enum { FIRST_STEP = PSPLIT_I_ROW_PARTS / 8 };
-  uint32_t best = FIRST_STEP;
-  int64_t value = divide_part(instance, c, w, best);
-  for (uint32_t part = 2 * FIRST_STEP; part <= PSPLIT_I_ROW_PARTS; part += FIRST_STEP) {
-    if (value >= PSPLIT_I_INF || c->failed || psplit_i_expired(&c->budget)) break;
-    const int64_t now = divide_part(instance, c, w, part);
-    if (now >= value) continue;
-    value = now;
-    best = part;
-  }
-  for (uint32_t step = FIRST_STEP / 2; step > 0 && value < PSPLIT_I_INF; step /= 2) {
-    const uint32_t middle = best;
-    for (int side = -1; side <= 1; side += 2) {
-      const uint32_t part = side < 0 ? middle - step : middle + step;
-      if (part > PSPLIT_I_ROW_PARTS || c->failed || psplit_i_expired(&c->budget)) continue;
-      const int64_t now = divide_part(instance, c, w, part);
-      if (now >= value) continue;
-      value = now;
-      best = part;
+  rows_tried best = {0, PSPLIT_I_INF};
+  divide_part(instance, c, w, FIRST_STEP, &best);
+  if (best.value < PSPLIT_I_INF) { /* else there are no rows */
+    for (uint32_t part = 2 * FIRST_STEP; part <= PSPLIT_I_ROW_PARTS; part += FIRST_STEP)
+      divide_part(instance, c, w, part, &best);
+    for (uint32_t step = FIRST_STEP / 2; step > 0; step /= 2) {
+      const uint32_t middle = best.part;
+      divide_part(instance, c, w, middle - step, &best);
+      divide_part(instance, c, w, middle + step, &best);
     }
   }
   psplit_i_assignment_copy(&c->now, &c->best, instance);
