@@ -6,12 +6,12 @@
 #include <stdint.h>
 /* cmocka.h needs the four above first. */
 #include <cmocka.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "branch_order.h"
 #include "draws.h"
 #include "local_search.h"
+#include "made_problem.h"
 #include "order_dp.h"
 #include "sweep.h"
 
@@ -163,24 +163,19 @@ static void cheap_branches_come_first(void **state) {
 }
 
 /* A fan of branches of an `up` and a `down`, of which the first receives a tensor of the source. */
-static psplit_problem *parsed_fan(uint32_t n_branches, uint32_t n_devices) {
-  char text[8192];
-  int at =
-    sprintf(text,
-            "{\"format\": \"psplit-problem\", \"version\": 1, \"devices\": [{\"count\": %u}],"
-            "\"comm\": \"p2p\", \"nodes\": [{\"id\": 0, \"time_ns\": 10}",
-            n_devices);
+static void make_fan(random_problem *r, uint32_t n_branches, uint32_t n_devices) {
   const uint32_t end = 2 * n_branches + 1;
-  for (uint32_t v = 1; v < end; v++) at += sprintf(text + at, ", {\"id\": %u, \"time_ns\": 12}", v);
-  at += sprintf(text + at, ", {\"id\": %u, \"time_ns\": 1}], \"tensors\": [", end);
-  for (uint32_t v = 1; v < end; v++)
-    at += sprintf(text + at,
-                  "{\"producer\": %u, \"consumers\": [%u], \"send_ns\": 9, \"recv_ns\": 9}, ", v,
-                  v % 2 ? v + 1 : end);
-  at += sprintf(text + at, "{\"producer\": 0, \"consumers\": [1");
-  for (uint32_t v = 3; v < end; v += 2) at += sprintf(text + at, ", %u", v);
-  sprintf(text + at, "], \"send_ns\": 60, \"recv_ns\": 60}]}");
-  return parsed_problem(text);
+  uint32_t up[MAX_NODES], n_up = 0;
+  begin_problem(r, n_devices);
+  add_node(r, 10);
+  while (r->problem.n_nodes < end) add_node(r, 12);
+  add_node(r, 1);
+  for (uint32_t v = 1; v < end; v++) {
+    const uint32_t to = v % 2 ? v + 1 : end;
+    if (v % 2) up[n_up++] = v;
+    add_net(r, v, 9, &to, 1);
+  }
+  add_net(r, 0, 60, up, n_up);
 }
 
 /* The source can send to three stages within 190, and these hold at most 15 whole branches even at
@@ -191,8 +186,7 @@ static void branches_fill_two_rows(void **state) {
   static bed b;
   uint32_t order[MAX_NODES];
   bool any;
-  psplit_problem *p = parsed_fan(BRANCHES, 7);
-  b.r.problem = *p;
+  make_fan(&b.r, BRANCHES, 7);
   assert_true(bed_take(&b));
   assert_int_equal(
     psplit_i_branch_order(&b.instance, &b.automaton, PSPLIT_I_ROW_PARTS, order, &any), PSPLIT_OK);
@@ -206,7 +200,6 @@ static void branches_fill_two_rows(void **state) {
                    PSPLIT_OK);
   if (b.assignment.value > 190) fail_msg("%lld", (long long)b.assignment.value);
   bed_fini(&b);
-  psplit_problem_destroy(p);
 }
 
 int main(void) {

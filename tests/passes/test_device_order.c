@@ -430,6 +430,13 @@ static void the_listed_order_is_no_better(void **state) {
                 n_better);
 }
 
+static void holds_for_all_orders(const psplit_plan *plan, int64_t best_ns, uint64_t seed) {
+  if (plan->value_ns < best_ns || plan->lower_bound_ns > best_ns)
+    fail_msg("seed %u: bound %lld (%s), value %lld, but the optimum of all orders is %lld",
+             (unsigned)seed, (long long)plan->lower_bound_ns, plan->bound,
+             (long long)plan->value_ns, (long long)best_ns);
+}
+
 /* A residual run, which cuts cost layouts, in a row of convolutions. */
 static psplit_model *residual(dice *d) {
   psplit_i_text text = {0};
@@ -491,10 +498,7 @@ static void bounds_know_layouts(void **state) {
     psplit_planner *planner = unit_of(model, &options);
     assert_true(plan_of(planner));
     const psplit_plan *plan = psplit_planner_plan(planner);
-    if (plan->value_ns < best_ns || plan->lower_bound_ns > best_ns)
-      fail_msg("seed %u: bound %lld (%s), value %lld, but the optimum of all orders is %lld",
-               (unsigned)seed, (long long)plan->lower_bound_ns, plan->bound,
-               (long long)plan->value_ns, (long long)best_ns);
+    holds_for_all_orders(plan, best_ns, seed);
     n_plans[overlap]++;
     n_proved[overlap] += plan->proved_optimal;
     n_best[overlap] += plan->value_ns == best_ns;
@@ -559,10 +563,7 @@ static void bounds_know_relays(void **state) {
     psplit_planner *planner = unit_of(model, &options);
     assert_true(plan_of(planner));
     const psplit_plan *plan = psplit_planner_plan(planner);
-    if (plan->value_ns < best_ns || plan->lower_bound_ns > best_ns)
-      fail_msg("seed %u: bound %lld (%s), value %lld, but the optimum of all orders is %lld",
-               (unsigned)seed, (long long)plan->lower_bound_ns, plan->bound,
-               (long long)plan->value_ns, (long long)best_ns);
+    holds_for_all_orders(plan, best_ns, seed);
     n_best += plan->value_ns == best_ns;
     n_proved += plan->proved_optimal;
     psplit_planner_destroy(planner);
