@@ -781,8 +781,9 @@ async function asked(title, page, model, ...options) {
   tap.none(apart.filter((each) => !coarsened || !each.includes(' supernodes: ')), `${title}: and plans what the page shows`);
 }
 
-// How much slower than where the promise was measured this machine draws now: by a picture of 5,000 shapes and words, in
-// which nothing of the page's own code has a part. The best of a few: each may be interrupted.
+// How much slower than where the times below hold this machine draws now: by a picture of 5,000 shapes and words, in which
+// nothing of the page's own code has a part. The best of a few: each may be interrupted. The picture took as long as the
+// slowest action with 5,000 operators where both were measured, so what that is promised to take is allowed it.
 const PICTURE_MS = 65;
 const PICTURE = `
   const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
@@ -821,7 +822,7 @@ async function large() {
     const worst = Math.max(...times.map(([, ms]) => ms));
     tap.ok(worst < each * slow, `${title}: every action answers`, times.join(' '));
     console.log(`# ${title}, ${supernodes} supernodes, time of the page's thread, which draws ${slow.toFixed(1)} times slower than ` +
-      `where the promise was measured: first picture ${page.milliseconds.toFixed(0)} ms; ${times.map(([name, ms]) => `${name} ${ms.toFixed(0)}`).join(', ')} ms`);
+      `the limits allow for: first picture ${page.milliseconds.toFixed(0)} ms; ${times.map(([name, ms]) => `${name} ${ms.toFixed(0)}`).join(', ')} ms`);
     await close(title, page);
   }
 }
